@@ -1,0 +1,8 @@
+package messages
+
+// Well-known actor names of a node.
+const (
+	SchedulerName = "scheduler"
+	DomainsName   = "domains"
+	PipelineName  = "pipeline"
+)
