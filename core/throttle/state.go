@@ -1,0 +1,87 @@
+package throttle
+
+import "time"
+
+// State is what outlives a slot's owner. It holds durations, because owners on two
+// machines share no clock. The zero State is a slot that knows nothing.
+type State struct {
+	Delay    time.Duration // AutoThrottle's delay; zero: not learned
+	NextIn   time.Duration // no start sooner, by the delay
+	HoldIn   time.Duration // no start sooner, by a hold or the open circuit, whichever ends later
+	Reason   Reason        // of HoldIn
+	Backoff  time.Duration // part of the delay that is back-off, not in Delay
+	Failures int           // in a row; CircuitFailures or more: the circuit is open
+	Paused   bool
+}
+
+// Snapshot gives the state for a successor that takes over now. Requests in flight
+// are not part of it.
+func (s *Slot) Snapshot(now time.Time) State {
+	st := State{
+		Delay:    duration(s.delay),
+		Backoff:  s.backoff,
+		Failures: s.failures,
+		Paused:   s.paused,
+	}
+	next := s.timer
+	if s.unwritten > 0 {
+		next = now.Add(s.Delay())
+	} else if !s.lastStart.IsZero() && s.delayed() {
+		next = later(next, s.lastStart.Add(s.Delay()))
+	}
+	st.NextIn = max(0, next.Sub(now))
+	hold, why := s.hold, s.holdWhy
+	if s.open && s.openUntil.After(hold) {
+		hold, why = s.openUntil, ReasonCircuit
+	}
+	if hold.After(now) {
+		st.HoldIn, st.Reason = hold.Sub(now), why
+	}
+	return st
+}
+
+// Restore puts a predecessor's state into a new slot. Durations out of range are
+// bounded, and the settings win over a learned delay that they no longer allow.
+// Requests still in flight are told afterwards, by Dispatched and Started.
+func (s *Slot) Restore(now time.Time, st State) {
+	if st.Delay > 0 {
+		s.delay = s.cfg.keep(seconds(min(st.Delay, maxSetting)))
+	}
+	if d := min(st.NextIn, maxSetting); d > 0 {
+		s.timer, s.timerWhy = now.Add(d), ReasonDelay
+	}
+	if s.cfg.BackoffBase > 0 {
+		s.backoff = max(0, min(st.Backoff, s.cfg.BackoffMax))
+		s.peak = s.backoff
+	}
+	s.failures = max(0, min(st.Failures, maxFailures))
+	s.open = s.cfg.CircuitFailures > 0 && s.failures >= s.cfg.CircuitFailures
+	if d := min(st.HoldIn, maxSetting); d > 0 {
+		if s.open && st.Reason == ReasonCircuit {
+			s.openUntil = now.Add(d)
+		} else {
+			s.hold, s.holdWhy = now.Add(d), st.Reason
+		}
+	}
+	s.paused = st.Paused
+	if s.backoff > 0 || st.HoldIn > 0 || s.open || s.paused {
+		s.slowStart()
+	}
+}
+
+// keep gives the learned delay, s, as far as the settings allow it.
+func (c *Config) keep(learned float64) float64 {
+	start := seconds(c.startDelay())
+	if !c.AutoThrottles() {
+		return start
+	}
+	// As after an adjustment, except that a start delay may stand above the maximum.
+	return min(max(seconds(c.DownloadDelay), learned), max(seconds(c.AutoThrottleMaxDelay), start))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
