@@ -22,6 +22,14 @@ const (
 	ReasonRedis       Reason = "redis"       // the store or the slot's lease is out of reach
 )
 
+// Reasons lists every reason but ReasonNone.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonDelay, ReasonConcurrency, ReasonRetryAfter, ReasonBackoff, ReasonCrawlDelay,
+		ReasonPaused, ReasonCircuit, ReasonRobots, ReasonNoWork, ReasonRedis,
+	}
+}
+
 // Decision says whether a request may start now.
 type Decision struct {
 	OK     bool

@@ -5,23 +5,25 @@ import "time"
 // State is what outlives a slot's owner. It holds durations, because owners on two
 // machines share no clock. The zero State is a slot that knows nothing.
 type State struct {
-	Delay    time.Duration // AutoThrottle's delay; zero: not learned
-	NextIn   time.Duration // no start sooner, by the delay
-	HoldIn   time.Duration // no start sooner, by a hold or the open circuit, whichever ends later
-	Reason   Reason        // of HoldIn
-	Backoff  time.Duration // part of the delay that is back-off, not in Delay
-	Failures int           // in a row; CircuitFailures or more: the circuit is open
-	Paused   bool
+	Delay      float64       // AutoThrottle's delay, s, exact; zero or less: not learned
+	NextIn     time.Duration // no start sooner, by the delay
+	HoldIn     time.Duration // no start sooner, by a hold or the open circuit, whichever ends later
+	Reason     Reason        // of HoldIn
+	Backoff    time.Duration // part of the delay that is back-off, not in Delay
+	CrawlDelay time.Duration // zero: none
+	Failures   int           // in a row; CircuitFailures or more: the circuit is open
+	Paused     bool
 }
 
 // Snapshot gives the state for a successor that takes over now. Requests in flight
 // are not part of it.
 func (s *Slot) Snapshot(now time.Time) State {
 	st := State{
-		Delay:    duration(s.delay),
-		Backoff:  s.backoff,
-		Failures: s.failures,
-		Paused:   s.paused,
+		Delay:      s.delay,
+		Backoff:    s.backoff,
+		CrawlDelay: s.crawlDelay,
+		Failures:   s.failures,
+		Paused:     s.paused,
 	}
 	next := s.timer
 	if s.unwritten > 0 {
@@ -40,13 +42,14 @@ func (s *Slot) Snapshot(now time.Time) State {
 	return st
 }
 
-// Restore puts a predecessor's state into a new slot. Durations out of range are
+// Restore puts a predecessor's state into a new slot. Numbers out of range are
 // bounded, and the settings win over a learned delay that they no longer allow.
 // Requests still in flight are told afterwards, by Dispatched and Started.
 func (s *Slot) Restore(now time.Time, st State) {
 	if st.Delay > 0 {
-		s.delay = s.cfg.keep(seconds(min(st.Delay, maxSetting)))
+		s.delay = s.cfg.keep(st.Delay)
 	}
+	s.SetCrawlDelay(st.CrawlDelay)
 	if d := min(st.NextIn, maxSetting); d > 0 {
 		s.timer, s.timerWhy = now.Add(d), ReasonDelay
 	}
