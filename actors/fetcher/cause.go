@@ -1,0 +1,89 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
+)
+
+// connectCause names why there is no connection.
+func connectCause(err error) crawl.Cause {
+	var (
+		forbidden *netguard.ForbiddenError
+		lookup    *lookupError
+		handshake *handshakeError
+	)
+	switch {
+	case errors.As(err, &forbidden):
+		return crawl.CauseForbidden
+	case errors.Is(err, context.Canceled):
+		return crawl.CauseCancelled
+	case errors.As(err, &lookup):
+		return crawl.CauseDNS
+	case isTimeout(err):
+		return crawl.CauseTimeout
+	case errors.As(err, &handshake):
+		return crawl.CauseTLS
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return crawl.CauseCancelled // this machine is out of descriptors or ports
+	case errors.Is(err, syscall.ECONNRESET):
+		return crawl.CauseReset
+	case errors.Is(err, errURLPort):
+		return crawl.CauseBadURL
+	default:
+		return crawl.CauseRefused
+	}
+}
+
+// streamCause names why reading or writing ended, and crawl.CauseMalformed for
+// what is no error of the connection.
+func streamCause(err error) crawl.Cause {
+	var alert interface{ Temporary() bool } // also what crypto/tls makes of an alert
+	switch {
+	case err == nil, errors.Is(err, errBudget):
+		return crawl.CauseMalformed
+	case isTimeout(err):
+		return crawl.CauseTimeout
+	case errors.Is(err, net.ErrClosed):
+		return crawl.CauseCancelled
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return crawl.CauseReset
+	case strings.HasPrefix(err.Error(), "tls: "), strings.HasPrefix(err.Error(), "remote error: tls: "):
+		return crawl.CauseTLS
+	case errors.As(err, &alert):
+		return crawl.CauseReset
+	default:
+		return crawl.CauseReset
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// maxErrText is the most bytes of detail that a response's Err carries.
+const maxErrText = 160
+
+// errText makes one short printable line of what may quote a server's bytes.
+func errText(s string) string {
+	clean := func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return ' '
+		}
+		return r
+	}
+	if len(s) > maxErrText {
+		s = s[:maxErrText]
+	}
+	return strings.Map(clean, s)
+}

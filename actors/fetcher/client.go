@@ -1,0 +1,99 @@
+// Package fetcher gets one page at a time over HTTP/1.1: Client and its Slots
+// are the wire (fasthttp's header parsing and body streams on connections of our
+// own), Actor is the worker that a domain actor spawns for each request in
+// flight.
+//
+// A fetch always ends, within its time, its body cap and a budget for whatever
+// surrounds the body, and its end is a crawl.Response with a named Cause, never
+// an error. A request is sent at most once per Do: it is never repeated behind
+// the caller's back, and never written after the permit ran out. Whether to
+// retry or to follow a redirect is not decided here.
+package fetcher
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
+)
+
+// CauseStale is the end of a fetch whose request went out on a kept connection
+// that the server had closed meanwhile, before a byte of an answer: not a failed
+// attempt. The request may be sent again after the politeness delay.
+const CauseStale crawl.Cause = "stale"
+
+// smallReader is the read buffer of a fetch whose header fits in it. A longer
+// header is finished in a reader of MaxHeaderBytes.
+const smallReader = 4 << 10
+
+// Client holds what all slots share: limits, guard, TLS sessions and buffer
+// pools. Idle connections and idle slots hold no buffers. Safe for concurrent
+// use; it starts no goroutines and needs no closing.
+type Client struct {
+	cfg      Config
+	guard    netguard.Policy
+	tls      *tls.Config
+	maxSize  int64
+	defaults []crawl.Header // User-Agent, DefaultHeaders, Accept-Encoding
+
+	idle    atomic.Int64 // kept connections of all slots
+	small   sync.Pool    // *bufio.Reader of smallReader bytes
+	large   sync.Pool    // *bufio.Reader of MaxHeaderBytes
+	scratch sync.Pool    // *[]byte: request bytes
+	bodies  buffers
+	inflate sync.Pool // *decoder
+}
+
+// New gives a Client, or what is wrong with the configuration.
+func New(cfg Config) (*Client, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg:     cfg,
+		guard:   netguard.Policy{AllowPrivate: cfg.AllowPrivate},
+		maxSize: cfg.MaxSize,
+		tls: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            cfg.Roots,
+			InsecureSkipVerify: cfg.SkipVerify, //nolint:gosec // the operator's choice, off by default
+			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
+			NextProtos:         []string{"http/1.1"},
+		},
+	}
+	if c.maxSize < 0 {
+		c.maxSize = math.MaxInt64 - 1
+	}
+	c.defaults = append(c.defaults, crawl.Header{Name: "User-Agent", Value: cfg.UserAgent})
+	c.defaults = append(c.defaults, cfg.DefaultHeaders...)
+	if headerIndex(c.defaults, "Accept-Encoding") < 0 {
+		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: "gzip, deflate"})
+	}
+	c.small.New = func() any { return bufio.NewReaderSize(nil, smallReader) }
+	c.large.New = func() any { return bufio.NewReaderSize(nil, cfg.MaxHeaderBytes) }
+	c.scratch.New = func() any { b := make([]byte, 0, 1024); return &b }
+	c.inflate.New = func() any { return new(decoder) }
+	return c, nil
+}
+
+// Slot gives the connections of one slot. It costs nothing until it is used.
+func (c *Client) Slot() *Slot { return &Slot{client: c} }
+
+// Release takes the body's memory back for other fetches; resp.Body is nil
+// afterwards and no slice of it may be used any more. Calling it is optional:
+// a body that is not released is left to the garbage collector.
+func (c *Client) Release(resp *crawl.Response) {
+	c.bodies.put(resp.Body)
+	resp.Body = nil
+}
+
+// String names the client in logs.
+func (c *Client) String() string {
+	return fmt.Sprintf("fetcher.Client(%s)", c.cfg.UserAgent)
+}

@@ -1,0 +1,117 @@
+package fetcher
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"orbweaver/core/crawl"
+)
+
+// Resolver turns a host name into addresses, in the order in which they are to
+// be tried. *net.Resolver is one. network is always "ip".
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Config is what a Client needs to know. The zero value of a field is its
+// default, filled in by WithDefaults.
+type Config struct {
+	// Timeout bounds a whole fetch, from the name look-up to the last byte of
+	// the body (Scrapy's DOWNLOAD_TIMEOUT). Default 180 s.
+	Timeout time.Duration
+	// ConnectTimeout bounds name look-up, connecting and TLS together. Default
+	// 30 s, never longer than Timeout.
+	ConnectTimeout time.Duration
+	// IdleTimeout is how long an unused connection is kept. Default 60 s: long
+	// enough for AUTOTHROTTLE_MAX_DELAY, short enough to beat most servers.
+	IdleTimeout time.Duration
+	// MaxIdle bounds the unused connections of all slots together; a connection
+	// over it is closed after its fetch. Default 4096; each costs a file
+	// descriptor and about 1 KiB.
+	MaxIdle int
+	// MaxSize bounds a body in bytes, both as sent and decoded
+	// (DOWNLOAD_MAXSIZE). Default 32 MiB; negative is no limit.
+	MaxSize int64
+	// WarnSize is the body size in bytes over which the actor logs a warning
+	// (DOWNLOAD_WARNSIZE). Default 16 MiB; negative never warns.
+	WarnSize int64
+	// MaxHeaderBytes bounds the header of one response, interim (1xx) responses
+	// included. Default 64 KiB, which is also the least.
+	MaxHeaderBytes int
+	// UserAgent is sent unless a request has its own. Default "orbweaver".
+	UserAgent string
+	// DefaultHeaders are sent, in this order, unless a request has its own field
+	// of that name. nil is Scrapy's Accept and Accept-Language.
+	DefaultHeaders []crawl.Header
+	// AllowPrivate also allows loopback, private and link-local addresses.
+	AllowPrivate bool
+	// Roots are the certificate authorities that servers are verified against.
+	// nil is the system's.
+	Roots *x509.CertPool
+	// SkipVerify accepts any certificate, as Scrapy does. Default false.
+	SkipVerify bool
+	// Resolver looks names up. nil is net.DefaultResolver.
+	Resolver Resolver
+}
+
+const minHeaderBytes = 64 << 10
+
+// WithDefaults is a copy of c in which every unset field has its default.
+func (c Config) WithDefaults() Config {
+	c.Timeout = cmp.Or(c.Timeout, 180*time.Second)
+	c.ConnectTimeout = min(cmp.Or(c.ConnectTimeout, 30*time.Second), c.Timeout)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 60*time.Second)
+	c.MaxIdle = cmp.Or(c.MaxIdle, 4096)
+	c.MaxSize = cmp.Or(c.MaxSize, 32<<20)
+	c.WarnSize = cmp.Or(c.WarnSize, 16<<20)
+	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, minHeaderBytes)
+	c.UserAgent = cmp.Or(c.UserAgent, "orbweaver")
+	if c.DefaultHeaders == nil {
+		c.DefaultHeaders = []crawl.Header{
+			{Name: "Accept", Value: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},
+			{Name: "Accept-Language", Value: "en"},
+		}
+	}
+	if c.Resolver == nil {
+		c.Resolver = net.DefaultResolver
+	}
+	return c
+}
+
+// Validate gives all that is wrong with c, after WithDefaults.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("fetcher: config: "+format, args...))
+	}
+	if c.Timeout < 0 {
+		bad("timeout %s: want more than 0", c.Timeout)
+	}
+	if c.ConnectTimeout < 0 {
+		bad("connect timeout %s: want more than 0", c.ConnectTimeout)
+	}
+	if c.IdleTimeout < 0 {
+		bad("idle timeout %s: want more than 0", c.IdleTimeout)
+	}
+	if c.MaxIdle < 0 {
+		bad("max idle %d: want at least 0", c.MaxIdle)
+	}
+	if c.MaxHeaderBytes < minHeaderBytes {
+		bad("max header bytes %d: want at least %d", c.MaxHeaderBytes, minHeaderBytes)
+	}
+	if !validValue(c.UserAgent) {
+		bad("user agent %q: not a header value", c.UserAgent)
+	}
+	for _, h := range c.DefaultHeaders {
+		if !validToken(h.Name) || !validValue(h.Value) {
+			bad("default header %q: not a header field", h.Name)
+		}
+	}
+	return errors.Join(errs...)
+}

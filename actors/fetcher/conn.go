@@ -1,0 +1,133 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+var (
+	errTooLate = errors.New("permit ran out before the request was written")
+	errBudget  = errors.New("too many bytes around the body")
+)
+
+// Permit is the right to send one request. The zero value never ends.
+type Permit struct {
+	// NotAfter is when the right ends, by this process's monotonic clock. It is
+	// checked when the request's bytes are written, after connecting and TLS.
+	NotAfter time.Time
+}
+
+// over reports whether the right has ended.
+func (p Permit) over(now time.Time) bool {
+	return !p.NotAfter.IsZero() && !now.Before(p.NotAfter)
+}
+
+// conn is one connection of a slot and the budgets of the exchange that it
+// serves. All fields but those that abort needs are confined to that exchange,
+// or guarded by Slot.mu while the connection is idle.
+type conn struct {
+	tls       bool
+	authority string
+
+	stream net.Conn        // TCP, or TLS over it
+	raw    syscall.RawConn // the TCP connection's; nil when it has none
+	probe  probe
+
+	permit  Permit
+	read    int64  // bytes of this exchange read so far
+	limit   int64  // reading ends with errBudget once read is over it
+	readErr error  // the first error of this exchange's reads
+	pending []byte // read before, to be read again: see exchange.grow
+	served  bool   // an exchange ended well on it
+	idleAt  time.Time
+
+	mu      sync.Mutex
+	aborted atomic.Bool        // the caller gave up; written under mu
+	dialing context.CancelFunc // guarded by mu
+	tcp     net.Conn           // guarded by mu
+}
+
+// adopt makes tcp the connection's, unless it was aborted meanwhile.
+func (c *conn) adopt(tcp net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.aborted.Load() {
+		_ = tcp.Close()
+		return false
+	}
+	c.tcp, c.stream = tcp, tcp
+	return true
+}
+
+// begin readies the connection for an exchange.
+func (c *conn) begin(permit Permit, deadline time.Time) error {
+	c.permit = permit
+	c.read, c.limit, c.readErr, c.pending = 0, math.MaxInt64, nil, nil
+	return c.stream.SetDeadline(deadline)
+}
+
+// Write sends the request's bytes, or none of them with errTooLate.
+func (c *conn) Write(p []byte) (int, error) {
+	if c.permit.over(time.Now()) {
+		return 0, errTooLate
+	}
+	return c.stream.Write(p)
+}
+
+// Read reads within the budget and remembers why reading ended, for the parsers
+// between here and the caller do not always say.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(c.pending) > 0 {
+		n := copy(p, c.pending)
+		c.pending = c.pending[n:]
+		return n, nil
+	}
+	if c.read > c.limit {
+		c.fail(errBudget)
+		return 0, errBudget
+	}
+	n, err := c.stream.Read(p)
+	c.read += int64(n)
+	if err != nil {
+		// TLS ended without its closing alert. Servers do that; a body whose
+		// length is known is still found to be cut.
+		if c.tls && errors.Is(err, io.ErrUnexpectedEOF) {
+			err = io.EOF
+		}
+		c.fail(err)
+	}
+	return n, err
+}
+
+func (c *conn) fail(err error) {
+	if c.readErr == nil {
+		c.readErr = err
+	}
+}
+
+// abort ends whatever the connection is doing, at once. Safe for concurrent use.
+func (c *conn) abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.aborted.Store(true)
+	if c.dialing != nil {
+		c.dialing()
+	}
+	if c.tcp != nil {
+		_ = c.tcp.Close() // below TLS: its closing alert could block
+	}
+}
+
+// close gives the connection up.
+func (c *conn) close() {
+	if c.tcp != nil {
+		_ = c.tcp.Close()
+	}
+}

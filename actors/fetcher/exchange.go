@@ -1,0 +1,267 @@
+package fetcher
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"orbweaver/core/crawl"
+)
+
+// exchange is one request and its response on one connection.
+type exchange struct {
+	client   *Client
+	req      *crawl.Request
+	resp     *crawl.Response
+	conn     *conn
+	permit   Permit
+	sent     func(at time.Time)
+	start    time.Time
+	deadline time.Time // of the whole fetch
+
+	br    *bufio.Reader // nil unless the header is being read or the body
+	large bool          // br is one of the large ones
+	began time.Time     // latency counts from here
+}
+
+// framingSlack and framingFactor bound what a chunked body may be wrapped in:
+// the bytes read minus slack are at most factor times those of the body. A
+// chunk of one byte takes six.
+const (
+	framingSlack  = 16 << 10
+	framingFactor = 8
+)
+
+// fail ends the fetch without a response.
+func (x *exchange) fail(cause crawl.Cause, detail string) {
+	x.client.Release(x.resp)
+	x.resp.Status, x.resp.Headers = 0, nil
+	x.resp.Cause, x.resp.Err = cause, errText(detail)
+}
+
+// run does the exchange and reports whether the connection can serve another.
+func (x *exchange) run(ctx context.Context, t *target, wire []byte) (keep bool) {
+	if x.conn.served {
+		x.began = time.Now()
+	} else {
+		x.began = x.start
+		if !x.connect(ctx, t) {
+			return false
+		}
+	}
+	if err := x.conn.begin(x.permit, x.deadline); err != nil {
+		x.broken(err, "", x.conn.served)
+		return false
+	}
+	if _, err := x.conn.Write(wire); err != nil {
+		if errors.Is(err, errTooLate) {
+			x.fail(crawl.CauseTooLate, err.Error())
+			return true // nothing was written
+		}
+		x.broken(err, "write request", x.conn.served)
+		return false
+	}
+	x.resp.SentAt = time.Now()
+	if x.sent != nil {
+		x.sent(x.resp.SentAt)
+	}
+	keep = x.receive()
+	x.resp.Wire = x.conn.read
+	return keep
+}
+
+func (x *exchange) connect(ctx context.Context, t *target) bool {
+	deadline := x.start.Add(x.client.cfg.ConnectTimeout)
+	if x.deadline.Before(deadline) {
+		deadline = x.deadline
+	}
+	if end := x.permit.NotAfter; !end.IsZero() && end.Before(deadline) {
+		deadline = end // connecting for longer is of no use
+	}
+	err := x.client.connect(ctx, x.conn, t, deadline)
+	switch {
+	case err == nil:
+		return true
+	case x.conn.aborted.Load(), ctx.Err() != nil && !isTimeout(ctx.Err()):
+		x.fail(crawl.CauseCancelled, "fetch was cancelled while connecting")
+	case isTimeout(err) && x.permit.over(time.Now()):
+		x.fail(crawl.CauseTooLate, errTooLate.Error())
+	default:
+		x.fail(connectCause(err), err.Error())
+	}
+	return false
+}
+
+// broken ends the fetch with what the connection ended with. unanswered says
+// that the connection was kept and not a byte of an answer has come.
+func (x *exchange) broken(err error, doing string, unanswered bool) {
+	cause := streamCause(err)
+	switch {
+	case x.conn.aborted.Load():
+		x.fail(crawl.CauseCancelled, "fetch was cancelled")
+	case unanswered && cause == crawl.CauseReset:
+		x.fail(CauseStale, "kept connection was closed by the server")
+	default:
+		x.fail(cause, doing+": "+err.Error())
+	}
+}
+
+// malformed ends the fetch for an answer that err objects to, unless the
+// connection had ended: then that is why.
+func (x *exchange) malformed(err error, doing string) {
+	if ended := x.conn.readErr; ended != nil {
+		x.broken(ended, doing, false)
+		return
+	}
+	if x.conn.aborted.Load() {
+		x.broken(err, doing, false)
+		return
+	}
+	x.fail(crawl.CauseMalformed, doing+": "+err.Error())
+}
+
+func (x *exchange) receive() (keep bool) {
+	x.conn.awaitReadable()
+	x.br = x.client.small.Get().(*bufio.Reader) //nolint:forcetypeassert // only *bufio.Reader is put
+	x.br.Reset(x.conn)
+	msg := fasthttp.AcquireResponse()
+	defer func() {
+		fasthttp.ReleaseResponse(msg)
+		x.dropReader()
+	}()
+	msg.StreamBody = true
+	msg.SkipBody = x.req.MethodOrGet() == fasthttp.MethodHead
+	if !x.readHeader(&msg.Header) {
+		return false
+	}
+	x.resp.Latency = time.Since(x.began)
+	if !x.readBody(msg) {
+		return false
+	}
+	return !msg.Header.ConnectionClose() && x.br.Buffered() == 0 && len(x.conn.pending) == 0
+}
+
+// readHeader reads up to the end of the final response's header.
+func (x *exchange) readHeader(h *fasthttp.ResponseHeader) bool {
+	spent := 0 // bytes of interim responses
+	for {
+		block, ok := x.readBlock(x.client.cfg.MaxHeaderBytes - spent)
+		if !ok {
+			return false
+		}
+		spent += len(block)
+		text := string(block) // before parsing, which unfolds lines in place
+		if err := parseHeader(h, x.br, block); err != nil {
+			x.malformed(err, "read header")
+			return false
+		}
+		switch status := h.StatusCode(); {
+		case status < 100:
+			x.malformed(errStatusRange, "read header")
+			return false
+		case status == fasthttp.StatusSwitchingProtocols:
+			x.malformed(errSwitched, "read header")
+			return false
+		case status < 200:
+			continue
+		default:
+			x.resp.Status = status
+			x.resp.Headers = splitHeaders(text)
+			return true
+		}
+	}
+}
+
+// readBlock gives the next header block, of at most limit bytes, still in br.
+func (x *exchange) readBlock(limit int) (block []byte, ok bool) {
+	for searched, want := 0, 1; ; want = searched + 1 {
+		if _, err := x.br.Peek(want); err != nil {
+			if errors.Is(err, bufio.ErrBufferFull) && !x.large {
+				x.grow()
+				continue
+			}
+			unanswered := x.conn.served && x.conn.read == 0
+			if x.conn.readErr != nil {
+				x.broken(x.conn.readErr, "read header", unanswered)
+			} else {
+				x.malformed(errHeaderSize, "read header")
+			}
+			return nil, false
+		}
+		b, _ := x.br.Peek(x.br.Buffered()) // cannot fail
+		if searched < len("HTTP/") && !statusPrefix(b) {
+			x.malformed(errNotHTTP, "read header")
+			return nil, false
+		}
+		end := blockEnd(b, searched)
+		if end > limit || end == 0 && len(b) >= limit {
+			x.malformed(errHeaderSize, "read header")
+			return nil, false
+		}
+		if end > 0 {
+			return b[:end], true
+		}
+		searched = len(b)
+	}
+}
+
+// grow goes on in a large reader when a header does not fit in a small one.
+func (x *exchange) grow() {
+	b, _ := x.br.Peek(x.br.Buffered()) // cannot fail
+	x.conn.pending = append([]byte(nil), b...)
+	x.dropReader()
+	x.br = x.client.large.Get().(*bufio.Reader) //nolint:forcetypeassert // only *bufio.Reader is put
+	x.br.Reset(x.conn)
+	x.large = true
+}
+
+func (x *exchange) dropReader() {
+	x.br.Reset(nil)
+	if x.large {
+		x.client.large.Put(x.br)
+	} else {
+		x.client.small.Put(x.br)
+	}
+	x.br = nil
+}
+
+// readBody reads the body to its end, as the header frames it.
+func (x *exchange) readBody(msg *fasthttp.Response) bool {
+	length := msg.Header.ContentLength() // -1 chunked, -2 until the connection closes
+	status := x.resp.Status
+	if msg.SkipBody || length == 0 || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified {
+		return true
+	}
+	limit := x.client.maxSize
+	if int64(length) > limit {
+		x.fail(crawl.CauseTooLarge, "announced body is over the limit")
+		return false
+	}
+	if err := msg.ReadBody(x.br, 0); err != nil { // opens the stream, reads nothing
+		x.malformed(err, "read body")
+		return false
+	}
+	var more func(int)
+	if length == -1 {
+		before := x.conn.read
+		more = func(n int) { x.conn.limit = before + framingSlack + framingFactor*int64(n) }
+		more(0)
+	} else {
+		x.conn.limit = math.MaxInt64
+	}
+	body, tooLarge, err := x.client.bodies.readAll(msg.BodyStream(), length, limit, more)
+	switch {
+	case tooLarge:
+		x.fail(crawl.CauseTooLarge, "body is over the limit")
+		return false
+	case err != nil:
+		x.malformed(err, "read body")
+		return false
+	}
+	x.resp.Body = body
+	return true
+}
