@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkRedisURL accepts "" and the URL forms of the store. Its errors hold no part of the URL.
+func checkRedisURL(s string) error {
+	if s == "" {
+		return nil
+	}
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return errors.New("is not a URL: write redis://HOST:PORT/DB, rediss://... or unix:///PATH")
+	}
+	switch strings.ToLower(scheme) {
+	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
+	default:
+		return fmt.Errorf("has the scheme %s: write redis://HOST:PORT/DB, rediss://... or unix:///PATH", quote(scheme))
+	}
+	if strings.ContainsAny(s, " \t") {
+		return errors.New("holds a blank: percent-encode it")
+	}
+	if rest == "" {
+		return errors.New("has no address: write redis://HOST:PORT/DB, rediss://... or unix:///PATH")
+	}
+	if !strings.Contains(rest, ",") { // a list of addresses is no URL for net/url
+		if _, err := url.Parse(s); err != nil {
+			return errors.New("is not a valid URL: percent-encode special characters of the password, and check the port")
+		}
+	}
+	return nil
+}
+
+// checkEncoding accepts something like an encoding's name; who decodes knows which there are.
+func checkEncoding(s string) error {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
+	}) {
+		return fmt.Errorf("%s is not an encoding's name: write one such as utf-8 or latin-1", quote(s))
+	}
+	return nil
+}
+
+// checkKeyTemplate accepts a Redis key with %(name)s or %(spider)s for the crawl's name.
+func checkKeyTemplate(s string) error {
+	if err := checkNotEmpty(s); err != nil {
+		return err
+	}
+	if i := strings.IndexByte(Key(s, ""), '%'); i >= 0 {
+		return fmt.Errorf("%s holds a %% that is neither %%(name)s nor %%(spider)s: those stand for the crawl's name", quote(s))
+	}
+	return nil
+}
+
+// checkCrawlName accepts "" and what can start a Redis key in every layout:
+// braces would move the key's hash tag, a colon would end the name.
+func checkCrawlName(s string) error {
+	const limit = 200
+	if strings.ContainsAny(s, "{}:% \t/\\") || len(s) > limit {
+		return fmt.Errorf("%s cannot name a crawl: at most %d bytes, without blanks and any of { } : %% / \\", quote(s), limit)
+	}
+	return nil
+}
+
+// checkNodeName accepts "" and what a member id may hold: the dot ends it.
+func checkNodeName(s string) error {
+	const limit = 100
+	if strings.ContainsAny(s, "{}:% \t/\\") || len(s) > limit {
+		return fmt.Errorf("%s cannot name a node: at most %d bytes, without blanks and any of { } : %% / \\", quote(s), limit)
+	}
+	return nil
+}
+
+func checkNotEmpty(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("is empty: give a value")
+	}
+	return nil
+}
+
+// checkUserAgent accepts a field value of ASCII with known placeholders.
+func checkUserAgent(s string) error {
+	if err := checkNotEmpty(s); err != nil {
+		return fmt.Errorf("%w (a site must be able to tell who visits)", err)
+	}
+	if rest := strings.NewReplacer("%(version)s", "", "%(contact)s", "").Replace(s); strings.Contains(rest, "%(") {
+		return fmt.Errorf("%s has an unknown placeholder: there are %%(version)s and %%(contact)s", quote(s))
+	}
+	return checkASCII(s)
+}
+
+// checkContact accepts "" and text that can stand in a header's comment.
+func checkContact(s string) error {
+	if strings.ContainsAny(s, "()%") {
+		return fmt.Errorf("%s holds ( ) or %%, which cannot stand in a User-Agent's comment: take them out", quote(s))
+	}
+	return checkASCII(s)
+}
+
+func checkASCII(s string) error {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return fmt.Errorf("%s holds a character that is not ASCII, which cannot stand in a header: take it out", quote(s))
+	}
+	return nil
+}
+
+// scopeValue is "seeds", "any" or domains; a YAML list of domains will do.
+type scopeValue struct{ p *string }
+
+func (v scopeValue) kind() string { return "seeds, any or domains" }
+func (v scopeValue) text() string { return *v.p }
+func (v scopeValue) plain() any   { return *v.p }
+
+func (v scopeValue) set(in input) error {
+	words, err := in.words()
+	if err != nil {
+		return err
+	}
+	if len(words) == 0 {
+		return errors.New("is empty: write seeds, any, or domains with commas between")
+	}
+	for i, w := range words {
+		words[i] = strings.ToLower(w)
+		if len(words) > 1 && (words[i] == "seeds" || words[i] == "any") {
+			return fmt.Errorf("%s stands alone: write it without domains", quote(w))
+		}
+		if strings.ContainsAny(w, "/?#@*%{}\"'\\ \t") {
+			return fmt.Errorf("%s is not a domain: write names such as example.org, without scheme, path or wildcard", quote(w))
+		}
+	}
+	*v.p = strings.Join(words, ",")
+	return nil
+}
+
+// adminValue is an address to listen on, or "off", which is stored as "".
+type adminValue struct{ p *string }
+
+func (v adminValue) kind() string { return "HOST:PORT or off" }
+func (v adminValue) plain() any   { return v.text() }
+
+func (v adminValue) text() string {
+	if *v.p == "" {
+		return "off"
+	}
+	return *v.p
+}
+
+func (v adminValue) set(in input) error {
+	s, err := in.scalar()
+	if err != nil {
+		return err
+	}
+	if strings.EqualFold(s, "off") || strings.EqualFold(s, "false") { // YAML 1.1 writers may turn off into false
+		*v.p = ""
+		return nil
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("%s is not an address: write HOST:PORT, such as 127.0.0.1:6080, or off", quote(s))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return fmt.Errorf("%s has no valid port: write a number of 0 to 65535", quote(s))
+	}
+	if strings.ContainsAny(host, " \t/@") {
+		return fmt.Errorf("%s has no valid host: write a name or an address", quote(s))
+	}
+	*v.p = s
+	return nil
+}
+
+// crossCheck finds values that are each in range but do not go together. It
+// leaves out settings that were refused, for their defaults were not chosen.
+func crossCheck(c *Config, refused map[string]bool) []*Problem {
+	var found []*Problem
+	bad := func(name, format string, args ...any) {
+		found = append(found, &Problem{Source: c.Source(name), Key: name, Text: fmt.Sprintf(format, args...)})
+	}
+	fine := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return refused[name] })
+	}
+	if c.Redis.StartURLsAsSet && c.Redis.StartURLsAsZSet {
+		bad("REDIS_START_URLS_AS_SET", "is on together with REDIS_START_URLS_AS_ZSET (%s): switch one off", c.Source("REDIS_START_URLS_AS_ZSET"))
+	}
+	if c.Throttle.BackoffBase > c.Throttle.BackoffMax && fine("BACKOFF_BASE", "BACKOFF_MAX") {
+		bad("BACKOFF_BASE", "%s is more than BACKOFF_MAX, %s (%s): lower it or raise the other",
+			seconds(c.Throttle.BackoffBase), seconds(c.Throttle.BackoffMax), c.Source("BACKOFF_MAX"))
+	}
+	if c.Retry.BackoffBase > c.Retry.BackoffMax && fine("RETRY_BACKOFF_BASE", "RETRY_BACKOFF_MAX") {
+		bad("RETRY_BACKOFF_BASE", "%s is more than RETRY_BACKOFF_MAX, %s (%s): lower it or raise the other",
+			seconds(c.Retry.BackoffBase), seconds(c.Retry.BackoffMax), c.Source("RETRY_BACKOFF_MAX"))
+	}
+	if s := c.Scheduler; s.SlotRenew+s.SlotMargin >= s.SlotTTL && fine("SLOT_TTL", "SLOT_RENEW", "SLOT_MARGIN") {
+		bad("SLOT_TTL", "%s leaves no time to renew: it must be more than SLOT_RENEW, %s (%s), plus SLOT_MARGIN, %s (%s)",
+			seconds(s.SlotTTL), seconds(s.SlotRenew), c.Source("SLOT_RENEW"), seconds(s.SlotMargin), c.Source("SLOT_MARGIN"))
+	}
+	return found
+}

@@ -1,0 +1,205 @@
+// Package config is every setting of the product: its name, place in
+// cluster.yaml, type, range, default and meaning, and how a run's values come
+// together from defaults, file, environment and flags.
+//
+// The main type is Config: plain values, grouped by the part that uses them.
+// The package maps nothing onto other packages and starts nothing; cmd/node
+// does that.
+package config
+
+import (
+	"strings"
+	"time"
+
+	"orbweaver/core/crawl"
+)
+
+// Config is the effective settings of one process. Its values are within the
+// ranges of the registry; fields are named after the settings, which say what
+// they mean (docs/settings.md). Make one with Load or Default.
+type Config struct {
+	Redis     Redis
+	Crawl     Crawl
+	Scheduler Scheduler
+	Throttle  Throttle
+	Fetch     Fetch
+	Robots    Robots
+	Retry     Retry
+	Pipeline  Pipeline
+	Admin     Admin
+	Log       Log
+	Node      Node
+
+	origins map[string]string // setting name -> where its value came from; absent is the default
+}
+
+// Redis is the store, and the names under which scrapy-redis knows its keys.
+type Redis struct {
+	URL         string // REDIS_URL; "" is the embedded store
+	AppendFsync string // APPENDFSYNC: "everysec" or "always"; embedded store only
+	Shards      int    // SHARDS
+	Encoding    string // REDIS_ENCODING of seeds
+
+	// Key templates; Key fills in the crawl's name.
+	StartURLsKey string // REDIS_START_URLS_KEY
+	ItemsKey     string // REDIS_ITEMS_KEY
+
+	StartURLsAsSet     bool // REDIS_START_URLS_AS_SET
+	StartURLsAsZSet    bool // REDIS_START_URLS_AS_ZSET; never together with StartURLsAsSet
+	StartURLsBatchSize int  // REDIS_START_URLS_BATCH_SIZE
+}
+
+// Crawl is what one crawl covers and when it ends.
+type Crawl struct {
+	Name                  string // CRAWL_NAME; "" leaves it to the command
+	Scope                 string // SCOPE: "seeds", "any" or domains with commas between
+	DepthLimit            int    // DEPTH_LIMIT; 0 is no limit
+	URLLengthLimit        int    // URLLENGTH_LIMIT, bytes; 0 is no limit
+	CloseSpiderPageCount  int    // CLOSESPIDER_PAGECOUNT; 0 is no limit
+	HTTPErrorAllowAll     bool   // HTTPERROR_ALLOW_ALL
+	HTTPErrorAllowedCodes []int  // HTTPERROR_ALLOWED_CODES
+	StatsFile             string // STATS_FILE; "" writes none
+}
+
+// Scheduler is the queue, the dupefilter and the slots.
+type Scheduler struct {
+	QueueClass   string // SCHEDULER_QUEUE_CLASS: "PriorityQueue", "FifoQueue" or "LifoQueue"
+	Persist      bool   // SCHEDULER_PERSIST
+	FlushOnStart bool   // SCHEDULER_FLUSH_ON_START
+
+	DupeFilterMode string // DUPEFILTER_MODE: "compact", "scrapy" or "off"
+	DupeFilterKey  string // DUPEFILTER_KEY, a template for Key; mode "scrapy" only
+
+	Fingerprinter  string   // REQUEST_FINGERPRINTER_IMPLEMENTATION: "2.7", "2.6" or "scrapy-redis"
+	IncludeHeaders []string // REQUEST_FINGERPRINTER_INCLUDE_HEADERS
+	KeepFragments  bool     // REQUEST_FINGERPRINTER_KEEP_FRAGMENTS
+
+	LeaseBatch int           // LEASE_BATCH
+	SlotTTL    time.Duration // SLOT_TTL
+	SlotMargin time.Duration // SLOT_MARGIN
+	SlotRenew  time.Duration // SLOT_RENEW; SlotRenew + SlotMargin < SlotTTL
+	MaxDomains int           // MAX_DOMAINS
+	DomainIdle time.Duration // DOMAIN_IDLE
+}
+
+// Throttle is how gently a site is visited.
+type Throttle struct {
+	Enabled           bool          // AUTOTHROTTLE_ENABLED
+	StartDelay        time.Duration // AUTOTHROTTLE_START_DELAY
+	MaxDelay          time.Duration // AUTOTHROTTLE_MAX_DELAY
+	TargetConcurrency float64       // AUTOTHROTTLE_TARGET_CONCURRENCY
+	Debug             bool          // AUTOTHROTTLE_DEBUG
+
+	DownloadDelay        time.Duration // DOWNLOAD_DELAY
+	RandomizeDelay       bool          // RANDOMIZE_DOWNLOAD_DELAY
+	ConcurrencyPerDomain int           // CONCURRENT_REQUESTS_PER_DOMAIN
+	ConcurrencyPerIP     int           // CONCURRENT_REQUESTS_PER_IP; 0 makes the host the slot
+
+	RetryAfterMax   time.Duration // RETRY_AFTER_MAX
+	BackoffBase     time.Duration // BACKOFF_BASE
+	BackoffMax      time.Duration // BACKOFF_MAX, at least BackoffBase
+	CrawlDelayMax   time.Duration // CRAWL_DELAY_MAX
+	CircuitFailures int           // CIRCUIT_FAILURES; 0 never opens
+	CircuitOpen     time.Duration // CIRCUIT_OPEN
+}
+
+// Fetch is the HTTP client and what it may reach.
+type Fetch struct {
+	ConcurrentRequests int            // CONCURRENT_REQUESTS
+	UserAgent          string         // USER_AGENT as set; Agent fills it in
+	UserAgentContact   string         // USER_AGENT_CONTACT
+	DefaultHeaders     []crawl.Header // DEFAULT_REQUEST_HEADERS, in order
+	DownloadTimeout    time.Duration  // DOWNLOAD_TIMEOUT
+	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes
+	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
+	AllowPrivate       bool           // ALLOW_PRIVATE
+
+	RedirectEnabled        bool // REDIRECT_ENABLED
+	RedirectMaxTimes       int  // REDIRECT_MAX_TIMES
+	RedirectPriorityAdjust int  // REDIRECT_PRIORITY_ADJUST
+}
+
+// Robots is how robots.txt is obeyed.
+type Robots struct {
+	Obey      bool   // ROBOTSTXT_OBEY
+	UserAgent string // ROBOTSTXT_USER_AGENT; "" uses the User-Agent sent
+}
+
+// Retry is what happens to a request that failed.
+type Retry struct {
+	Enabled        bool          // RETRY_ENABLED
+	Times          int           // RETRY_TIMES
+	HTTPCodes      []int         // RETRY_HTTP_CODES
+	BusyTimes      int           // RETRY_BUSY_TIMES
+	BackoffBase    time.Duration // RETRY_BACKOFF_BASE
+	BackoffMax     time.Duration // RETRY_BACKOFF_MAX, at least BackoffBase
+	PriorityAdjust int           // RETRY_PRIORITY_ADJUST
+}
+
+// Pipeline is the way of a page from the fetcher to the store.
+type Pipeline struct {
+	ParseWorkers int           // PARSE_WORKERS; 0 is one a core
+	CommitBatch  int           // COMMIT_BATCH
+	CommitLinger time.Duration // COMMIT_LINGER; 0 never waits
+}
+
+// Admin is the admin endpoint.
+type Admin struct {
+	Listen string // ADMIN: "host:port", or "" for none (written "off")
+}
+
+// Log is what goes to standard error.
+type Log struct {
+	Level         string        // LOG_LEVEL: "debug", "info", "warning", "error" or "fatal", as logrus names them
+	Format        string        // LOG_FORMAT: "text" or "json"
+	StatsInterval time.Duration // LOGSTATS_INTERVAL; 0 logs no progress
+}
+
+// Node is the process itself.
+type Node struct {
+	Name            string        // NODE_NAME; "" leaves it to the command
+	DataDir         string        // DATA_DIR
+	ShutdownTimeout time.Duration // SHUTDOWN_TIMEOUT
+}
+
+// Default is the settings of a run that sets nothing.
+func Default() *Config {
+	c := &Config{}
+	for _, s := range registry(c) {
+		if err := s.value.set(textInput(s.Default)); err != nil {
+			panic("config: default of " + s.Name + ": " + err.Error()) // a mistake in the registry
+		}
+	}
+	return c
+}
+
+// Source says where a setting's value came from: "default", "cluster.yaml:12",
+// "env ORBWEAVER_LOG_LEVEL", "-s LOG_LEVEL" or "--log-level". The name is the
+// setting's upper-case one; "" is the answer for a name that is none.
+func (c *Config) Source(name string) string {
+	if origin, ok := c.origins[name]; ok {
+		return origin
+	}
+	for _, s := range registry(&Config{}) {
+		if s.Name == name {
+			return sourceDefault
+		}
+	}
+	return ""
+}
+
+// Key fills a key template with the crawl's name, for %(name)s and %(spider)s
+// alike, as scrapy-redis does.
+func Key(template, crawlName string) string {
+	return strings.NewReplacer("%(name)s", crawlName, "%(spider)s", crawlName).Replace(template)
+}
+
+// Agent is the User-Agent to send: USER_AGENT with the version and the contact
+// filled in. Without a contact the "(+...)" that would hold it is left out.
+func (f Fetch) Agent(version string) string {
+	agent := f.UserAgent
+	if f.UserAgentContact == "" {
+		agent = strings.ReplaceAll(agent, " (+%(contact)s)", "")
+	}
+	return strings.NewReplacer("%(version)s", version, "%(contact)s", f.UserAgentContact).Replace(agent)
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"math"
+	"time"
+)
+
+func throttleSettings(c *Throttle) []Setting {
+	return []Setting{{
+		Name: "AUTOTHROTTLE_ENABLED", Path: "throttle.autothrottle_enabled", Default: "true", Scrapy: "False",
+		Doc: "Adapt each site's delay to how fast it answers.",
+		Why: "Polite by default.", value: boolValue{&c.Enabled},
+	}, {
+		Name: "AUTOTHROTTLE_START_DELAY", Path: "throttle.autothrottle_start_delay", Default: "5", Scrapy: "5.0",
+		Doc:   "Delay of a site that was never visited.",
+		value: durationValue{&c.StartDelay, 0, year},
+	}, {
+		Name: "AUTOTHROTTLE_MAX_DELAY", Path: "throttle.autothrottle_max_delay", Default: "60", Scrapy: "60.0",
+		Doc:   "Longest delay that slow answers lead to.",
+		value: durationValue{&c.MaxDelay, 0, year},
+	}, {
+		Name: "AUTOTHROTTLE_TARGET_CONCURRENCY", Path: "throttle.autothrottle_target_concurrency", Default: "1", Scrapy: "1.0",
+		Doc:   "Requests that a site should be answering at once, on average.",
+		value: floatValue{&c.TargetConcurrency, 0.001, 10_000},
+	}, {
+		Name: "AUTOTHROTTLE_DEBUG", Path: "throttle.autothrottle_debug", Default: "false", Scrapy: "False",
+		Doc:   "Log every adjustment of a delay.",
+		value: boolValue{&c.Debug},
+	}, {
+		Name: "DOWNLOAD_DELAY", Path: "throttle.download_delay", Default: "0", Scrapy: "0",
+		Doc:   "Time between two requests to a site; with AUTOTHROTTLE_ENABLED the shortest that it may get to.",
+		value: durationValue{&c.DownloadDelay, 0, year},
+	}, {
+		Name: "RANDOMIZE_DOWNLOAD_DELAY", Path: "throttle.randomize_download_delay", Default: "true", Scrapy: "True",
+		Doc:   "Wait 0.5 to 1.5 times the delay, drawn anew for each request.",
+		value: boolValue{&c.RandomizeDelay},
+	}, {
+		Name: "CONCURRENT_REQUESTS_PER_DOMAIN", Path: "throttle.concurrent_requests_per_domain", Default: "8", Scrapy: "8",
+		Doc:   "Requests under way at a site at once, over all nodes and crawls.",
+		value: intValue{p: &c.ConcurrencyPerDomain, min: 1, max: 10_000},
+	}, {
+		Name: "CONCURRENT_REQUESTS_PER_IP", Path: "throttle.concurrent_requests_per_ip", Default: "0", Scrapy: "0",
+		Doc:   "When not 0, a site is a server's address rather than a host name, and this is its limit.",
+		value: intValue{p: &c.ConcurrencyPerIP, max: 10_000},
+	}, {
+		Name: "RETRY_AFTER_MAX", Path: "throttle.retry_after_max", Default: "3600",
+		Doc:   "Longest wait that a Retry-After field can ask for; 0 ignores the field.",
+		value: durationValue{&c.RetryAfterMax, 0, year},
+	}, {
+		Name: "BACKOFF_BASE", Path: "throttle.backoff_base", Default: "1",
+		Doc:   "Wait added for a site after a first 429, 503, timeout or refused connection; it doubles with each further one. 0 adds none.",
+		value: durationValue{&c.BackoffBase, 0, year},
+	}, {
+		Name: "BACKOFF_MAX", Path: "throttle.backoff_max", Default: "600",
+		Doc:   "Longest such wait.",
+		value: durationValue{&c.BackoffMax, 0, year},
+	}, {
+		Name: "CRAWL_DELAY_MAX", Path: "throttle.crawl_delay_max", Default: "60",
+		Doc:   "Longest delay that a Crawl-delay line of robots.txt can ask for; 0 ignores the line.",
+		value: durationValue{&c.CrawlDelayMax, 0, year},
+	}, {
+		Name: "CIRCUIT_FAILURES", Path: "throttle.circuit_failures", Default: "10",
+		Doc:   "Failures in a row after which a site is left alone for CIRCUIT_OPEN, then tried with one request; 0 never does.",
+		value: intValue{p: &c.CircuitFailures, max: many},
+	}, {
+		Name: "CIRCUIT_OPEN", Path: "throttle.circuit_open", Default: "30",
+		Doc:   "How long a failing site is left alone; it doubles while the single tries fail.",
+		value: durationValue{&c.CircuitOpen, time.Millisecond, year},
+	}}
+}
+
+func fetchSettings(c *Fetch) []Setting {
+	return []Setting{{
+		Name: "CONCURRENT_REQUESTS", Path: "fetch.concurrent_requests", Default: "256", Scrapy: "16",
+		Doc: "Pages on a node at once, from fetching to stored: the bound of its memory.",
+		Why: "It is over all sites, and a site's own limit keeps that site safe.", value: intValue{p: &c.ConcurrentRequests, min: 1, max: 1_000_000},
+	}, {
+		Name: "USER_AGENT", Path: "fetch.user_agent", Default: "orbweaver/%(version)s (+%(contact)s)", Scrapy: "Scrapy/VERSION (+https://scrapy.org)",
+		Doc: "User-Agent field. `%(version)s` is the program's version, `%(contact)s` is USER_AGENT_CONTACT.",
+		Why: "Who is visited should know whom to write to.", value: stringValue{&c.UserAgent, checkUserAgent},
+	}, {
+		Name: "USER_AGENT_CONTACT", Path: "fetch.user_agent_contact",
+		Doc:   "URL or mail address of who runs the crawl, for USER_AGENT. Empty: the `(+...)` is left out.",
+		value: stringValue{&c.UserAgentContact, checkContact},
+	}, {
+		Name: "DEFAULT_REQUEST_HEADERS", Path: "fetch.default_request_headers",
+		Default: `{"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Accept-Language": "en"}`,
+		Scrapy:  `{"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Accept-Language": "en"}`,
+		Doc:     "Header fields of every request that does not set them itself. A JSON object with -s and in the environment.",
+		value:   headersValue{&c.DefaultHeaders},
+	}, {
+		Name: "DOWNLOAD_TIMEOUT", Path: "fetch.download_timeout", Default: "180", Scrapy: "180",
+		Doc:   "Time for one whole fetch: name look-up to last byte.",
+		value: durationValue{&c.DownloadTimeout, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DOWNLOAD_MAXSIZE", Path: "fetch.download_maxsize", Default: "32MiB", Scrapy: "1073741824 (1 GiB)",
+		Doc: "Largest body, compressed or not; a larger one is given up. There is no way to say no limit.",
+		Why: "A page is held in memory, up to CONCURRENT_REQUESTS of them.",
+		value: bytesValue{
+			p: &c.DownloadMaxSize, min: 1, max: 16 << 30,
+			note: " (a body always has a limit)",
+		},
+	}, {
+		Name: "DOWNLOAD_WARNSIZE", Path: "fetch.download_warnsize", Default: "8MiB", Scrapy: "33554432 (32 MiB)",
+		Doc: "Body size from which a warning is logged; 0 never warns.",
+		Why: "It has to lie under DOWNLOAD_MAXSIZE to be of use.", value: bytesValue{p: &c.DownloadWarnSize, max: math.MaxInt64},
+	}, {
+		Name: "ALLOW_PRIVATE", Path: "fetch.allow_private", Flag: "--allow-private", Default: "false",
+		Doc:   "Fetch from loopback and private addresses too. Without it a page on the web cannot steer the crawler into your network.",
+		value: boolValue{&c.AllowPrivate},
+	}, {
+		Name: "REDIRECT_ENABLED", Path: "fetch.redirect_enabled", Default: "true", Scrapy: "True",
+		Doc:   "Follow redirects; each is a new request that waits for its own site's turn.",
+		value: boolValue{&c.RedirectEnabled},
+	}, {
+		Name: "REDIRECT_MAX_TIMES", Path: "fetch.redirect_max_times", Default: "20", Scrapy: "20",
+		Doc:   "Redirects in a row that are followed.",
+		value: intValue{p: &c.RedirectMaxTimes, max: 1000},
+	}, {
+		Name: "REDIRECT_PRIORITY_ADJUST", Path: "fetch.redirect_priority_adjust", Default: "2", Scrapy: "+2",
+		Doc:   "Added to the priority of a redirect's target; higher goes first.",
+		value: intValue{p: &c.RedirectPriorityAdjust, min: -1_000_000, max: 1_000_000},
+	}}
+}
+
+func robotsSettings(c *Robots) []Setting {
+	return []Setting{{
+		Name: "ROBOTSTXT_OBEY", Path: "robots.obey", Default: "true", Scrapy: "False (True in new projects)",
+		Doc: "Fetch robots.txt first and keep to it (RFC 9309); while it cannot be had, the site waits.",
+		Why: "Polite by default.", value: boolValue{&c.Obey},
+	}, {
+		Name: "ROBOTSTXT_USER_AGENT", Path: "robots.user_agent", Scrapy: "None",
+		Doc:   "Name looked for in robots.txt. Empty: the product name of USER_AGENT.",
+		value: stringValue{&c.UserAgent, checkASCII},
+	}}
+}
+
+func retrySettings(c *Retry) []Setting {
+	return []Setting{{
+		Name: "RETRY_ENABLED", Path: "retry.enabled", Default: "true", Scrapy: "True",
+		Doc:   "Try failed requests again.",
+		value: boolValue{&c.Enabled},
+	}, {
+		Name: "RETRY_TIMES", Path: "retry.times", Default: "5", Scrapy: "2",
+		Doc: "Tries after the first.",
+		Why: "Ours wait longer each time, so five of them outlast a short outage; Scrapy's follow at once.", value: intValue{p: &c.Times, max: 1_000_000},
+	}, {
+		Name: "RETRY_HTTP_CODES", Path: "retry.http_codes", Default: "408,429,500,502,503,504,522,524", Scrapy: "[500, 502, 503, 504, 522, 524, 408, 429]",
+		Doc:   "Statuses that count as failed.",
+		value: codesValue{&c.HTTPCodes},
+	}, {
+		Name: "RETRY_BUSY_TIMES", Path: "retry.busy_times", Default: "20",
+		Doc:   "Tries after answers of 429 and 503, which are counted apart from RETRY_TIMES: the site said later, not no.",
+		value: intValue{p: &c.BusyTimes, max: 1_000_000},
+	}, {
+		Name: "RETRY_BACKOFF_BASE", Path: "retry.backoff_base", Default: "0.5",
+		Doc:   "Wait of a request before its second try; it doubles with each further one.",
+		value: durationValue{&c.BackoffBase, 0, year},
+	}, {
+		Name: "RETRY_BACKOFF_MAX", Path: "retry.backoff_max", Default: "600",
+		Doc:   "Longest such wait.",
+		value: durationValue{&c.BackoffMax, 0, year},
+	}, {
+		Name: "RETRY_PRIORITY_ADJUST", Path: "retry.priority_adjust", Default: "-1", Scrapy: "-1",
+		Doc:   "Added to the priority of a request that is tried again; higher goes first.",
+		value: intValue{p: &c.PriorityAdjust, min: -1_000_000, max: 1_000_000},
+	}}
+}
