@@ -1,0 +1,241 @@
+// Package extract turns the bytes of a fetched page into what a spider reads:
+// its text in UTF-8, its title and its links. The main type is Extractor. It
+// builds no tree and calls no spider; scope, depth and duplicates between pages
+// are decided elsewhere.
+package extract
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/spider"
+	"orbweaver/core/weburl"
+)
+
+// Extractor reads one page after the other and keeps its room between them.
+// Each parse worker has its own: it is not safe for concurrent use.
+type Extractor struct {
+	page spider.Page
+	doc  document
+}
+
+// New makes an Extractor.
+func New() *Extractor {
+	e := &Extractor{}
+	e.doc.seed = maphash.MakeSeed()
+	e.doc.redecode = e.doc.mustDecode
+	e.page.Doc = &e.doc
+	return e
+}
+
+// Page gives the page of a response. The body may be read until the next call,
+// and so may the Page and what it gives, except strings, which are the caller's.
+func (e *Extractor) Page(req *crawl.Request, resp *crawl.Response) *spider.Page {
+	e.page.Request, e.page.Response = req, resp
+	e.doc.reset(req, resp)
+	return &e.page
+}
+
+// Release lets go of the page last given, so that a waiting worker holds no body.
+func (e *Extractor) Release() {
+	e.page.Request, e.page.Response = nil, nil
+	e.doc.reset(&crawl.Request{}, &crawl.Response{})
+}
+
+// document implements spider.Document.
+type document struct {
+	url      string
+	body     []byte
+	header   string // Content-Type
+	scanner  scanner
+	seed     maphash.Seed
+	seen     []uint64 // open-addressed set of link hashes
+	redecode func() bool
+
+	kind    kind
+	scanned bool
+	decoded bool // codec and text are settled
+	titled  bool
+	codec   codec
+	text    []byte
+	title   string
+}
+
+// kind is whether the body is HTML, once asked.
+type kind uint8
+
+const (
+	kindUnasked kind = iota
+	kindHTML
+	kindOther
+)
+
+// Room kept between pages. One huge page must not pin its memory for ever.
+const (
+	keptAnchors      = 4096
+	keptScratchBytes = 64 << 10
+)
+
+// hrefLimitBytes is past what any server takes; longer links are left out.
+const hrefLimitBytes = 64 << 10
+
+func (d *document) reset(req *crawl.Request, resp *crawl.Response) {
+	d.url, d.body, d.header = resp.URL, resp.Body, ""
+	if d.url == "" {
+		d.url = req.URL
+	}
+	d.header = resp.Header("Content-Type")
+	d.kind, d.scanned, d.decoded, d.titled = kindUnasked, false, false, false
+	d.codec, d.text, d.title = codec{}, nil, ""
+	s := &d.scanner
+	clear(s.anchors)
+	if cap(s.anchors) > keptAnchors {
+		s.anchors = nil
+	}
+	if cap(s.scratch) > keptScratchBytes {
+		s.scratch = nil
+	}
+	if len(d.seen) > 4*keptAnchors {
+		d.seen = nil
+	}
+	s.reset(nil, false, nil)
+}
+
+// HTML implements spider.Document.
+func (d *document) HTML() bool {
+	if d.kind == kindUnasked {
+		d.kind = kindOther
+		if isHTML(d.header, d.body) {
+			d.kind = kindHTML
+		}
+	}
+	return d.kind == kindHTML
+}
+
+// Text implements spider.Document.
+func (d *document) Text() []byte {
+	d.scan()
+	if !d.decoded { // not HTML
+		d.settle()
+		if !d.decoded {
+			d.decodeAs(undeclared(d.text))
+		}
+	}
+	return d.text
+}
+
+// Title implements spider.Document.
+func (d *document) Title() string {
+	d.scan()
+	if !d.titled {
+		d.titled = true
+		d.title = titleText(d.scanner.title)
+	}
+	return d.title
+}
+
+// AppendLinks implements spider.Document.
+func (d *document) AppendLinks(dst []string, rule spider.LinkRule) []string {
+	d.scan()
+	s := &d.scanner
+	if len(s.anchors) == 0 {
+		return dst
+	}
+	page, err := weburl.NewBase(d.url)
+	if err != nil {
+		return dst // not an http page: its links lead nowhere
+	}
+	base := page
+	if s.base != nil {
+		if u, ok := page.Resolve(s.base); ok {
+			if b, err := weburl.NewBase(u); err == nil {
+				base = b
+			}
+		}
+	}
+	d.clearSeen(len(s.anchors))
+	for i := range s.anchors {
+		a := &s.anchors[i]
+		if a.nofollow && !rule.Nofollow {
+			continue
+		}
+		href := trim(a.href)
+		if k := bytes.IndexByte(href, '#'); k >= 0 {
+			href = href[:k]
+		}
+		if len(href) == 0 && base == page || len(href) > hrefLimitBytes || otherScheme(href) {
+			continue
+		}
+		if !d.firstSeen(href) {
+			continue
+		}
+		if d.codec.enc != nil {
+			href = d.codec.escapeQuery(href)
+		}
+		if u, ok := base.Resolve(href); ok {
+			dst = append(dst, u)
+		}
+	}
+	return dst
+}
+
+// scan reads an HTML page once: encoding, title, base and anchors.
+func (d *document) scan() {
+	if d.scanned {
+		return
+	}
+	d.scanned = true
+	if !d.HTML() {
+		return
+	}
+	d.settle()
+	s := &d.scanner
+	s.reset(d.text, !d.decoded, d.redecode)
+	s.run()
+	switch {
+	case d.decoded:
+		return
+	case s.label == nil:
+		d.decodeAs(undeclared(d.text))
+	default:
+		c, _ := lookup(s.label)
+		d.decodeAs(c)
+	}
+	if d.codec.enc != nil {
+		s.reset(d.text, false, nil)
+		s.run()
+	}
+}
+
+// settle decides the encoding where mark or header do, in the order of w3lib
+// (and of browsers).
+func (d *document) settle() {
+	c, n := byteOrderMark(d.body)
+	d.text = d.body[n:]
+	if n > 0 {
+		d.decodeAs(c)
+		return
+	}
+	if label := charsetParam(d.header); label != nil {
+		if c, ok := lookup(label); ok {
+			d.decodeAs(c)
+		}
+	}
+}
+
+func (d *document) decodeAs(c codec) {
+	d.codec, d.decoded = c, true
+	d.text = c.decode(d.text)
+}
+
+// mustDecode reports whether the declaration just found asks for a second scan.
+func (d *document) mustDecode() bool {
+	c, _ := lookup(d.scanner.label)
+	if c.wide {
+		// The declaration could be read as ASCII, so it cannot be true (HTML 13.2.3.2).
+		d.scanner.label = []byte("utf-8")
+		return false
+	}
+	return c.enc != nil
+}
