@@ -60,13 +60,13 @@ func (b *Base) Resolve(href []byte) (string, bool) {
 			break
 		}
 		if end, ok := plainTail(href, 0); ok {
-			return b.href[:b.pathAt] + string(href[:end]), true
+			return concat(b.href[:b.pathAt], href[:end]), true
 		}
 	case '#':
 		return b.href, true
 	case '?':
 		if end, ok := plainQueryEnd(href, 1); ok {
-			return b.href[:b.queryAt] + string(href[:end]), true
+			return concat(b.href[:b.queryAt], href[:end]), true
 		}
 	default:
 		if s, ok := b.resolveName(href); ok {
@@ -93,7 +93,7 @@ func (b *Base) resolveName(href []byte) (string, bool) {
 	}
 	if i, ok := plainAuthority(href); ok {
 		if i == len(href) {
-			return string(href) + "/", true
+			return string(append(href[:i:i], '/')), true
 		}
 		end, ok := plainTail(href, i)
 		if !ok {
@@ -105,7 +105,7 @@ func (b *Base) resolveName(href []byte) (string, bool) {
 	if !ok || hasColonInFirstSegment(href[:end]) {
 		return "", false
 	}
-	return b.href[:b.nameAt] + string(href[:end]), true
+	return concat(b.href[:b.nameAt], href[:end]), true
 }
 
 // hasColonInFirstSegment reports whether href may start with a scheme.
@@ -119,4 +119,13 @@ func hasColonInFirstSegment(href []byte) bool {
 		}
 	}
 	return false
+}
+
+// concat joins with one allocation; a plain "+" would convert b first.
+func concat(a string, b []byte) string {
+	var s strings.Builder
+	s.Grow(len(a) + len(b))
+	s.WriteString(a)
+	s.Write(b)
+	return s.String()
 }

@@ -27,6 +27,9 @@ func authority(u string) (start, end int) {
 // and, for IPv6, brackets and ':' only. It is "" when u has no such host.
 // A clean URL costs no allocation.
 func Host(u string) string {
+	if host, ok := plainHostOf(u); ok {
+		return host
+	}
 	start, end := authority(u)
 	host := u[start:end]
 	if at := strings.LastIndexByte(host, '@'); at >= 0 {
@@ -34,6 +37,36 @@ func Host(u string) string {
 	}
 	host, _, _ = cutPort(host)
 	return hostKey(host)
+}
+
+// plainHostOf is Host for the usual URL, in one pass.
+func plainHostOf(u string) (string, bool) {
+	start := len("http://")
+	switch {
+	case strings.HasPrefix(u, "http://"):
+	case strings.HasPrefix(u, "https://"):
+		start = len("https://")
+	default:
+		return "", false
+	}
+	end := start
+	for end < len(u) && class[u[end]]&plainHost != 0 {
+		end++
+	}
+	if end == start || u[end-1] == '.' || end-start > maxHostBytes {
+		return "", false
+	}
+	if end == len(u) || u[end] == '/' {
+		return u[start:end], true
+	}
+	if u[end] != ':' { // a ':' may also be that of a password
+		return "", false
+	}
+	port := end + 1
+	for port < len(u) && u[port]-'0' <= 9 {
+		port++
+	}
+	return u[start:end], port == len(u) || u[port] == '/'
 }
 
 // hostKey checks and normalises a host without port.
