@@ -17,6 +17,9 @@ import (
 // maxFileBytes bounds the settings file; the example is a hundredth of it.
 const maxFileBytes = 1 << 20
 
+// maxProblems bounds what a file that is no settings file can put on a screen.
+const maxProblems = 100
+
 // file applies a YAML file.
 func (l *loader) file(path string, required bool) {
 	data, err := readFile(path)
@@ -108,7 +111,7 @@ func (l *loader) sections(name string, root *yaml.Node) {
 		return
 	}
 	seen := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
+	for i := 0; i+1 < len(root.Content) && l.goOn(name); i += 2 {
 		key, val := root.Content[i], nodeInput(root.Content[i+1]).node
 		at := position(name, key)
 		if key.Kind != yaml.ScalarNode {
@@ -135,10 +138,19 @@ func (l *loader) sections(name string, root *yaml.Node) {
 	}
 }
 
+// goOn is false once a file has shown so many problems that it is not worth
+// reading on; the last problem then says so.
+func (l *loader) goOn(name string) bool {
+	if len(l.problems) == maxProblems {
+		l.problem(name, "", "is wrong in many places, there may be more: put these right first")
+	}
+	return len(l.problems) < maxProblems
+}
+
 // section applies the settings of one section.
 func (l *loader) section(name, section string, node *yaml.Node) {
 	seen := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
+	for i := 0; i+1 < len(node.Content) && l.goOn(name); i += 2 {
 		key, val := node.Content[i], node.Content[i+1]
 		at, path := position(name, key), section+"."+key.Value
 		if key.Kind != yaml.ScalarNode {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -135,6 +136,22 @@ func TestFileSyntax(t *testing.T) {
 	}
 }
 
+// TestFileHopeless gives up in good time on a file that is wrong all over.
+func TestFileHopeless(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"%d: x\n", "redis%d: x\n"} {
+		var b strings.Builder
+		for i := 0; b.Len() < maxFileBytes/2; i++ {
+			fmt.Fprintf(&b, line, i)
+		}
+		for _, text := range []string{b.String(), "redis:\n " + strings.ReplaceAll(b.String(), "\n", "\n ")} {
+			_, got := loadYAML(t, text)
+			require.Len(t, got, maxProblems+1)
+			require.Contains(t, got[maxProblems], "there may be more")
+		}
+	}
+}
+
 func TestFileUnreadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -218,8 +235,9 @@ func FuzzYAML(f *testing.F) {
 			require.NotContains(t, p.Error(), "\n")
 			require.True(t, strings.HasPrefix(p.Error(), "config: f.yaml"), p.Error())
 		}
+		again := registry(&Config{})
 		for i, s := range registry(c) { // whatever was taken can be written and read again
-			require.NoError(t, registry(&Config{})[i].value.set(textInput(s.value.text())), s.Name)
+			require.NoError(t, again[i].value.set(textInput(s.value.text())), s.Name)
 		}
 	})
 }
