@@ -19,30 +19,31 @@ func (s *Slot) limit() (int, Reason) {
 // slowStart lets one request at a time through until good answers come, so that
 // no burst follows a wait. While requests from before are in flight no other is let
 // through, hence the next echo results are theirs.
-func (s *Slot) slowStart() {
+func (s *Slot) slowStart(failure bool) {
+	s.warned = failure || (s.warned && s.echo > 0)
 	s.window = 1
 	s.echo = s.InFlight()
 }
 
-// slowDown answers a 429, a 503 or a site fault. An old request, in flight since
-// before slow start began, cannot double the back-off again.
-func (s *Slot) slowDown(now time.Time, r *Result, old bool) {
+// slowDown answers a 429, a 503 or a site fault. A request that was in flight when
+// the last one came (known) cannot double the back-off again.
+func (s *Slot) slowDown(now time.Time, r *Result, known bool) {
 	if !r.SiteFault && r.RetryAfter > 0 && s.cfg.RetryAfterMax > 0 {
 		until := now.Add(min(r.RetryAfter, s.cfg.RetryAfterMax))
 		if until.After(s.hold) {
 			s.hold, s.holdWhy = until, ReasonRetryAfter
 		}
-		if !old {
-			s.slowStart()
+		if !known {
+			s.slowStart(true)
 		}
 		return
 	}
-	if old || s.cfg.BackoffBase <= 0 {
+	if known || s.cfg.BackoffBase <= 0 {
 		return
 	}
 	s.backoff = min(max(s.cfg.BackoffBase, 2*s.backoff), s.cfg.BackoffMax)
 	s.peak = s.backoff
-	s.slowStart()
+	s.slowStart(true)
 }
 
 // recover takes a share of the back-off away after a good answer and widens slow
@@ -74,13 +75,13 @@ func (s *Slot) judge(now time.Time, v verdict, probe bool) {
 		s.failures = 0
 		if s.open {
 			s.open, s.openUntil = false, time.Time{}
-			s.slowStart()
+			s.slowStart(false)
 		}
 	case failed, busy:
 		s.failures = min(s.failures+1, maxFailures)
 		if s.cfg.CircuitFailures > 0 && s.failures >= s.cfg.CircuitFailures {
 			s.open, s.openUntil = true, now.Add(s.cfg.openFor(s.failures))
-			s.slowStart()
+			s.slowStart(true)
 		}
 	}
 }

@@ -30,7 +30,7 @@
 // What Done does with a result, besides AutoThrottle's adjustment:
 //
 //	result                        back-off  circuit   slow start
-//	429, 503 with Retry-After     holds     failure   begins
+//	429, 503 with Retry-After     - (holds) failure   begins
 //	429, 503 without              doubles   failure   begins
 //	site fault                    doubles   failure   begins
 //	other 5xx                     -         failure   -
@@ -39,9 +39,9 @@
 //
 // Slow start keeps a slot that was held from bursting when its delay is zero:
 // one request at a time until a good answer comes, then one more with each.
-// Requests that were in flight when it began neither end it nor double the
-// back-off again: a site that fails eight requests at once has failed once. They
-// do count as failures for the circuit.
+// Requests that were in flight when it began do not end it, and when a failure
+// began it they do not double the back-off again: a site that fails eight requests
+// at once has failed once. They do count as failures for the circuit.
 //
 // The circuit opens after CircuitFailures failures in a row and stays open for
 // CircuitOpenFor. Then one request at a time is let through as a probe: a good

@@ -54,7 +54,7 @@ func (s *Slot) Done(now time.Time, r Result) {
 	}
 	v := r.verdict()
 	if v == busy {
-		s.slowDown(now, &r, old)
+		s.slowDown(now, &r, old && s.warned)
 	}
 	s.judge(now, v, probe)
 	if v == good && !old {

@@ -9,8 +9,9 @@ import (
 // make it with New.
 //
 // A request is either started at once (Started) or first handed to a fetcher
-// (Dispatched) and then written (Started) or given up (Abandoned). Every started
-// request ends with one Done. Ask Next after each of these events, when work
+// (Dispatched) and then written (Started) or given up (Abandoned). While one is
+// dispatched, Started means a dispatched one. Every request that was not abandoned
+// ends with one Done. Ask Next after each of these events, when work
 // arrives, and at Decision.At.
 type Slot struct {
 	cfg    Config
@@ -33,6 +34,7 @@ type Slot struct {
 	peak    time.Duration // height from which the back-off recovers
 	window  int           // slow start: how many at once; 0: over
 	echo    int           // requests in flight since before slow start began
+	warned  bool          // a failure began slow start: others of the echo say the same
 
 	failures  int       // in a row
 	open      bool      // the circuit is open, or half-open after openUntil
@@ -140,7 +142,7 @@ func (s *Slot) Pause(on bool) {
 		return
 	}
 	s.paused = on
-	s.slowStart()
+	s.slowStart(false)
 }
 
 // Hold lets no request start before until, with the given reason. A later hold
@@ -152,7 +154,7 @@ func (s *Slot) Hold(until time.Time, why Reason) {
 	}
 	if until.After(s.hold) {
 		s.hold, s.holdWhy = until, why
-		s.slowStart()
+		s.slowStart(false)
 	}
 }
 

@@ -44,15 +44,14 @@ func (s *Slot) Snapshot(now time.Time) State {
 
 // Restore puts a predecessor's state into a new slot. Numbers out of range are
 // bounded, and the settings win over a learned delay that they no longer allow.
-// Requests still in flight are told afterwards, by Dispatched and Started.
+// Requests still in flight are told to the slot before, by Dispatched and Started.
 func (s *Slot) Restore(now time.Time, st State) {
 	if st.Delay > 0 {
 		s.delay = s.cfg.keep(st.Delay)
 	}
 	s.SetCrawlDelay(st.CrawlDelay)
-	if d := min(st.NextIn, maxSetting); d > 0 {
-		s.timer, s.timerWhy = now.Add(d), ReasonDelay
-	}
+	// Starts told before armed the timer by the delay of an untaught slot: it goes.
+	s.timer, s.timerWhy = now.Add(max(0, min(st.NextIn, maxSetting))), ReasonDelay
 	if s.cfg.BackoffBase > 0 {
 		s.backoff = max(0, min(st.Backoff, s.cfg.BackoffMax))
 		s.peak = s.backoff
@@ -67,19 +66,19 @@ func (s *Slot) Restore(now time.Time, st State) {
 		}
 	}
 	s.paused = st.Paused
-	if s.backoff > 0 || st.HoldIn > 0 || s.open || s.paused {
-		s.slowStart()
+	if s.failures > 0 || s.backoff > 0 || st.HoldIn > 0 || s.paused {
+		s.slowStart(false)
 	}
 }
 
 // keep gives the learned delay, s, as far as the settings allow it.
 func (c *Config) keep(learned float64) float64 {
-	start := seconds(c.startDelay())
+	start, least, most := seconds(c.startDelay()), seconds(c.DownloadDelay), seconds(c.AutoThrottleMaxDelay)
 	if !c.AutoThrottles() {
 		return start
 	}
-	// As after an adjustment, except that a start delay may stand above the maximum.
-	return min(max(seconds(c.DownloadDelay), learned), max(seconds(c.AutoThrottleMaxDelay), start))
+	// Where adjust can end, or at the start delay, which may stand above the maximum.
+	return min(max(min(least, most), learned), max(most, start))
 }
 
 func later(a, b time.Time) time.Time {
