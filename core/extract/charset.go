@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 )
 
@@ -58,7 +57,8 @@ func undeclared(body []byte) codec {
 	if utf8.Valid(body) {
 		return codec{}
 	}
-	return codec{enc: charmap.Windows1252}
+	enc, _ := charset.Lookup("windows-1252")
+	return codec{enc: enc}
 }
 
 // decode gives body in UTF-8, with U+FFFD for what does not decode.

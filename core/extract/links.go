@@ -64,7 +64,8 @@ func (d *document) firstSeen(href []byte) bool {
 
 // escapeQuery percent-encodes what is not ASCII in the query of href in the
 // page's own encoding, as browsers and Scrapy do: the server that wrote the
-// page reads its queries in it. UTF-16 pages use UTF-8.
+// page reads its queries in it. A character that the encoding lacks becomes a
+// numeric reference, as in browsers. UTF-16 pages use UTF-8.
 func (c codec) escapeQuery(href []byte) []byte {
 	q := 0
 	for q < len(href) && href[q] != '?' {
@@ -88,11 +89,14 @@ func (c codec) escapeQuery(href []byte) []byte {
 		_, n := utf8.DecodeRune(href[i:])
 		raw, err := enc.Bytes(href[i : i+n])
 		if err != nil {
-			raw = href[i : i+n] // the encoding lacks it: UTF-8, as for any other page
-			enc.Reset()
+			raw = href[i : i+n]
 		}
 		for _, b := range raw {
-			out = append(out, '%', upperHex[b>>4], upperHex[b&15])
+			if isAlnum(b) { // the second byte of some characters
+				out = append(out, b)
+			} else {
+				out = append(out, '%', upperHex[b>>4], upperHex[b&15])
+			}
 		}
 		i += n
 	}

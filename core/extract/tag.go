@@ -75,19 +75,61 @@ func (s *scanner) tag4(name []byte, i int) int {
 }
 
 // tagEnd steps from behind a tag name over the attributes and the ">". A quote
-// matters only as the first byte of a value.
+// matters only as the first byte of a value. It is nextAttr without the
+// positions: most tags of a page go through it.
 func (s *scanner) tagEnd(i int) int {
 	b := s.src
-	if b[i] == '>' {
-		return i + 1
-	}
-	for {
-		a, next := nextAttr(b, i)
-		if next == eof || a.done {
-			return next
+	for i < len(b) {
+		switch c := b[i]; {
+		case c == '>':
+			return i + 1
+		case class[c]&space != 0:
+			i++
+			continue
+		case c == '=':
+			i++
 		}
-		i = next
+		for i < len(b) && class[b[i]]&keyEnd == 0 {
+			i++
+		}
+		for i < len(b) && class[b[i]]&space != 0 {
+			i++
+		}
+		if i == len(b) {
+			return eof
+		}
+		switch b[i] {
+		case '/':
+			i++
+		case '=':
+			if i = valueEnd(b, i+1); i == eof {
+				return eof
+			}
+		}
 	}
+	return eof
+}
+
+// valueEnd steps over what follows the "=" of an attribute.
+func valueEnd(b []byte, i int) int {
+	for i < len(b) && class[b[i]]&space != 0 {
+		i++
+	}
+	if i == len(b) {
+		return eof
+	}
+	switch quote := b[i]; quote {
+	case '>':
+		return i
+	case '"', '\'':
+		return after(b, i+1, quote)
+	}
+	for i++; i < len(b); i++ {
+		if c := b[i]; c == '>' || class[c]&space != 0 {
+			return i
+		}
+	}
+	return eof
 }
 
 func (s *scanner) anchorTag(i int) int {
