@@ -15,6 +15,9 @@ func escapeAjax(url string) string {
 	if err != nil {
 		return url
 	}
+	if path, params, has := cutParams(p); has && params == "" {
+		p.path = path // Python's urldefrag loses the ';' of empty params
+	}
 	var b []byte
 	argument := func(key, value string) {
 		if len(b) > 0 {

@@ -53,7 +53,7 @@ func canonicalizeOld(url string, keepFragments bool) (string, error) {
 	if host, err := idna2003(p.netloc); err == nil {
 		p.netloc = host
 	}
-	p.netloc = strings.TrimRight(strings.ToLower(p.netloc), ":")
+	p.netloc = strings.TrimRight(lower(p.netloc), ":")
 	p.query, _ = quoteIn(p.query, encoding.Encoding(nil), canonOther)
 	p.fragment = quote(p.fragment, canonOther)
 	var buf [stackBytes]byte
@@ -117,13 +117,7 @@ func canonicalQueryEnd(url string, i int) (int, bool) {
 // appendCanonical writes the canonical form of a split URL, whose scheme and
 // netloc are in their final form.
 func appendCanonical(dst []byte, p parts, o CanonicalOptions, d dialect) []byte {
-	path, params := p.path, ""
-	if usesParams(p.scheme) {
-		if i := strings.IndexByte(path[strings.LastIndexByte(path, '/')+1:], ';'); i >= 0 {
-			i += strings.LastIndexByte(path, '/') + 1
-			path, params = path[:i], path[i+1:]
-		}
-	}
+	path, params, _ := cutParams(p)
 	if d == newest {
 		p.netloc = lowerHost(p.netloc)
 	}
@@ -138,10 +132,24 @@ func appendCanonical(dst []byte, p parts, o CanonicalOptions, d dialect) []byte 
 	return append(dst, p.join()...)
 }
 
+// cutParams splits the last path segment at its first ';', as Python's urlparse.
+func cutParams(p parts) (path, params string, has bool) {
+	if !usesParams(p.scheme) {
+		return p.path, "", false
+	}
+	segment := strings.LastIndexByte(p.path, '/') + 1
+	i := strings.IndexByte(p.path[segment:], ';')
+	if i < 0 {
+		return p.path, "", false
+	}
+	i += segment
+	return p.path[:i], p.path[i+1:], true
+}
+
 // lowerHost lower-cases what follows the user and password.
 func lowerHost(netloc string) string {
 	host := strings.LastIndexByte(netloc, '@') + 1
-	return netloc[:host] + strings.TrimRight(strings.ToLower(netloc[host:]), ":")
+	return netloc[:host] + strings.TrimRight(lower(netloc[host:]), ":")
 }
 
 // appendCanonicalPath decodes every escape but those of '/' and '?', then

@@ -71,7 +71,7 @@ func safeParts(url string, enc encoding.Encoding, d dialect) (parts, error) {
 // forwardSlashes turns the backslashes before query and fragment of a special
 // scheme's URL, as browsers do.
 func forwardSlashes(url string) string {
-	scheme, _, ok := cutPythonScheme(url)
+	scheme, _, ok := cutScheme(url)
 	if !ok || !isSpecial(strings.ToLower(scheme)) {
 		return url
 	}

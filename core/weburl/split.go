@@ -27,7 +27,7 @@ type parts struct {
 // split is Python's urllib.parse.urlsplit (3.11).
 func split(u string) (parts, error) {
 	var p parts
-	if scheme, rest, ok := cutPythonScheme(u); ok {
+	if scheme, rest, ok := cutScheme(u); ok {
 		p.scheme, u = strings.ToLower(scheme), rest
 	}
 	if strings.HasPrefix(u, "//") {
@@ -43,20 +43,6 @@ func split(u string) (parts, error) {
 	u, p.fragment, _ = strings.Cut(u, "#")
 	p.path, p.query, _ = strings.Cut(u, "?")
 	return p, checkNetloc(p.netloc)
-}
-
-// cutPythonScheme lets a scheme start with any scheme character.
-func cutPythonScheme(u string) (scheme, rest string, ok bool) {
-	i := strings.IndexByte(u, ':')
-	if i <= 0 {
-		return "", u, false
-	}
-	for j := range i {
-		if class[u[j]]&schemeByte == 0 {
-			return "", u, false
-		}
-	}
-	return u[:i], u[i+1:], true
 }
 
 // checkNetloc refuses names whose compatibility form hides a delimiter.
@@ -155,7 +141,7 @@ func splitNetloc(s string, d dialect) (netloc, error) {
 		n.host, port, _ = strings.Cut(s, ":")
 	}
 	host, zone, hasZone := strings.Cut(n.host, "%")
-	n.host = strings.ToLower(host)
+	n.host = lower(host)
 	if hasZone {
 		n.host += "%" + zone
 	}
@@ -179,6 +165,12 @@ func splitNetloc(s string, d dialect) (netloc, error) {
 		return n, ErrPort
 	}
 	return n, nil
+}
+
+// lower is Python's str.lower for what may be in a URL: it alone keeps the dot of
+// a capital I with dot.
+func lower(s string) string {
+	return strings.ToLower(strings.ReplaceAll(s, "\u0130", "i\u0307"))
 }
 
 func isASCII(s string) bool {
