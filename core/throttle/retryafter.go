@@ -66,12 +66,15 @@ func httpDate(value string, now time.Time) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	// RFC 9110 §5.6.7: two digits of year that would be more than 50 years ahead are
-	// the most recent past year that ends so.
+	// RFC 9110 §5.6.7: the year with these two digits that is not more than 50 years
+	// ahead; of a century that is, the one before.
 	year := now.Year() - now.Year()%100 + at.Year()%100
 	at = at.AddDate(year-at.Year(), 0, 0)
-	if at.After(now.AddDate(50, 0, 0)) {
+	switch {
+	case at.After(now.AddDate(50, 0, 0)):
 		at = at.AddDate(-100, 0, 0)
+	case !at.After(now.AddDate(-50, 0, 0)):
+		at = at.AddDate(100, 0, 0)
 	}
 	return at, true
 }
