@@ -90,6 +90,8 @@ func (x *exchange) connect(ctx context.Context, t *target) bool {
 		x.fail(crawl.CauseCancelled, "fetch was cancelled while connecting")
 	case isTimeout(err) && x.permit.over(time.Now()):
 		x.fail(crawl.CauseTooLate, errTooLate.Error())
+	case connectCause(err) == crawl.CauseTimeout:
+		x.fail(crawl.CauseTimeout, "connecting took too long")
 	default:
 		x.fail(connectCause(err), err.Error())
 	}
@@ -125,7 +127,10 @@ func (x *exchange) malformed(err error, doing string) {
 }
 
 func (x *exchange) receive() (keep bool) {
-	x.conn.awaitReadable()
+	if x.client.reading.Add(1) > waitingReaders {
+		x.conn.awaitReadable()
+	}
+	defer x.client.reading.Add(-1)
 	x.br = x.client.small.Get().(*bufio.Reader) //nolint:forcetypeassert // only *bufio.Reader is put
 	x.br.Reset(x.conn)
 	msg := fasthttp.AcquireResponse()

@@ -10,6 +10,9 @@ import (
 	"orbweaver/core/crawl"
 )
 
+// maxScratch is the capacity in bytes up to which a request's buffer is pooled.
+const maxScratch = 4 << 10
+
 // Slot owns the connections of one slot. There are never more of them, busy and
 // idle together, than requests were once in flight at the same time; idle ones
 // are closed after Config.IdleTimeout. Safe for concurrent use.
@@ -65,7 +68,7 @@ func (s *Slot) do(ctx context.Context, x *exchange) {
 	}
 	scratch := s.client.scratch.Get().(*[]byte) //nolint:forcetypeassert // only *[]byte is put
 	defer func() {
-		if cap(*scratch) <= smallReader {
+		if cap(*scratch) <= maxScratch {
 			s.client.scratch.Put(scratch)
 		}
 	}()
@@ -204,4 +207,11 @@ func (s *Slot) Close() {
 	for _, cn := range s.busy {
 		cn.abort()
 	}
+}
+
+// Kept is the number of idle connections.
+func (s *Slot) Kept() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.idle)
 }
