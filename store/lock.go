@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ const (
 	// SIGTERM from the kernel and writes out its buffer first.
 	orphanWait  = 15 * time.Second
 	orphanPause = 10 * time.Millisecond
+	// dyingWait is the time a living holder gets before it is believed to stay:
+	// a process that was just killed exists until it has given its memory back.
+	dyingWait = 500 * time.Millisecond
 )
 
 // folderLock is an exclusive lock on a data folder. It belongs to the open file,
@@ -28,8 +32,8 @@ type folderLock struct {
 	file *os.File
 }
 
-// lockFolder makes dir when it is missing and locks it. A living holder is an
-// ErrLocked at once; when the holder is dead its server is about to end, and is
+// lockFolder makes dir when it is missing and locks it. A holder that lives is an
+// ErrLocked after dyingWait; when it is dead its server is about to end, and is
 // waited for.
 func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -39,7 +43,7 @@ func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: lock data folder: %w: %w", ErrConfig, err)
 	}
-	deadline := time.Now().Add(orphanWait)
+	start := time.Now()
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -50,7 +54,7 @@ func lockFolder(ctx context.Context, dir string) (*folderLock, error) {
 			return nil, fmt.Errorf("store: lock data folder %s: %w", dir, err)
 		}
 		holder := readHolder(f)
-		if alive(holder) || time.Now().After(deadline) {
+		if waited := time.Since(start); waited > orphanWait || (waited > dyingWait && alive(holder)) {
 			f.Close()
 			return nil, lockedError(dir, holder)
 		}
@@ -98,14 +102,22 @@ func writeHolder(f *os.File) error {
 	return err
 }
 
-// alive reports whether a process of this number exists; one that we may not
-// signal does.
+// alive reports whether a process of this number runs; one that we may not
+// signal does, one that has ended and was not waited for (a zombie) does not.
 func alive(pid int) bool {
 	if pid <= 0 {
 		return false
 	}
-	err := syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
+	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true // no /proc here
+	}
+	// "pid (name) state ...": the name may hold anything, so look from its end.
+	_, state, ok := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	return !ok || !strings.HasPrefix(state, "Z")
 }
 
 // release gives the folder up. The lock file stays: removing it would let two

@@ -115,6 +115,9 @@ func explain(ctx context.Context, t *target, err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return say(ErrNotRedis, "it closed the connection: it is no Redis, or wants TLS (rediss://)")
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		if t.options.TLSConfig != nil {
+			return say(ErrUnreachable, "it takes connections and does not answer: it does not speak TLS (use redis://), hangs, or is no Redis")
+		}
 		return say(ErrUnreachable, "it takes connections and does not answer: it hangs, or is no Redis")
 	case strings.Contains(err.Error(), "cluster has no nodes"), t.master != "":
 		return say(ErrUnreachable, "none of the addresses gives an answer that leads to a primary")
@@ -154,6 +157,8 @@ func explainReply(t *target, reply redis.Error, say func(error, string) error) e
 		return say(ErrUnreachable, "the cluster has slots that nobody serves")
 	case has("ERR max number of clients"):
 		return say(ErrUnreachable, "it has no connection left: raise its maxclients")
+	case has("ERR SELECT is not allowed in cluster mode"):
+		return say(ErrConfig, "a Redis Cluster has only database 0")
 	case has("ERR DB index"):
 		return say(ErrConfig, "it has no database of this number")
 	case t.cluster && strings.Contains(text, "cluster support disabled"):

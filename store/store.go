@@ -142,6 +142,9 @@ func findServer(ctx context.Context, cfg Config, dir string) (redisproc.Server, 
 		if err == nil {
 			return server, nil
 		}
+		if ctx.Err() != nil {
+			return redisproc.Server{}, fmt.Errorf("store: open %s: %w", dir, ctx.Err())
+		}
 		if cfg.Server != "" {
 			return redisproc.Server{}, fmt.Errorf("store: open %s: %w: %w", dir, ErrServerNeeded, err)
 		}

@@ -19,7 +19,8 @@ const (
 	lastPause  = 50 * time.Millisecond
 )
 
-// WaitReady returns when the server answers PING, having read its data; with an
+// WaitReady returns when the server answers PING, having read its data (one that
+// wants a password: when it says so); with an
 // error when it ends before that (with the last line of its log) or ctx ends.
 // onLoading, when not nil, is called once when the server says that it is still
 // reading its data.
@@ -28,7 +29,7 @@ func (p *Process) WaitReady(ctx context.Context, onLoading func()) error {
 	for {
 		reply, err := p.ping(ctx)
 		switch {
-		case err == nil && strings.HasPrefix(reply, "+PONG"):
+		case err == nil && (strings.HasPrefix(reply, "+PONG") || strings.HasPrefix(reply, "-NOAUTH")):
 			return nil
 		case strings.HasPrefix(reply, "-LOADING") && onLoading != nil:
 			onLoading()
