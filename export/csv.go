@@ -3,13 +3,10 @@ package export
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 )
 
 const (
@@ -23,9 +20,12 @@ const (
 type table struct {
 	s       *sink
 	buf     []byte
-	columns []string // of the header in the file; nil while it has none
-	broken  bool     // the file's last row has no end yet
-	eol     string   // row end
+	fields  []field        // scratch
+	row     [][]byte       // scratch
+	columns []string       // of the header in the file; nil while it has none
+	index   map[string]int // column name -> place; the first where names repeat
+	broken  bool           // the file's last row has no end yet
+	eol     string         // row end
 	dropped map[string]int64
 }
 
@@ -68,7 +68,12 @@ func (w *table) readHeader() error {
 	if bytes.HasSuffix(read, []byte("\n")) && !bytes.HasSuffix(read, []byte("\r\n")) {
 		w.eol = "\n"
 	}
-	w.columns = columns
+	w.columns, w.index = columns, make(map[string]int, len(columns))
+	for i, name := range columns {
+		if _, ok := w.index[name]; !ok {
+			w.index[name] = i
+		}
+	}
 	return nil
 }
 
@@ -76,33 +81,44 @@ func (w *table) Write(items [][]byte) error {
 	if len(items) == 0 {
 		return nil
 	}
-	buf, columns := w.buf[:0], w.columns
-	missing := map[string]int64{}
+	buf, columns, index := w.buf[:0], w.columns, w.index
+	var missing map[string]int64
 	if w.broken {
 		buf = append(buf, w.eol...)
 	}
 	for i, item := range items {
-		fields, err := parseFields(item)
-		if err != nil {
+		var err error
+		if w.fields, err = appendFields(w.fields[:0], item); err != nil {
 			return &ItemError{w.s.path, i, err}
 		}
-		if columns == nil && len(fields) == 0 {
-			continue // it has neither columns nor values
-		}
 		if columns == nil {
-			columns = make([]string, len(fields))
-			for j, f := range fields {
-				columns[j] = f.name
+			if len(w.fields) == 0 {
+				continue // it has neither columns nor values
 			}
-			buf = w.appendRow(buf, columns)
+			columns, index = columnsOf(w.fields)
+			buf = w.appendHeader(buf, columns)
 		}
-		buf = w.appendRow(buf, arrange(fields, columns, missing))
+		row := slices.Grow(w.row[:0], len(columns))[:len(columns)]
+		clear(row)
+		for j, f := range w.fields {
+			if j < len(columns) && columns[j] == string(f.name) { // the usual case
+				row[j] = f.raw
+			} else if at, ok := index[string(f.name)]; ok {
+				row[at] = f.raw
+			} else {
+				if missing == nil {
+					missing = map[string]int64{}
+				}
+				missing[string(f.name)]++
+			}
+		}
+		buf, w.row = w.appendRow(buf, row), row
 	}
 	w.buf = buf
 	if err := w.s.put(buf, nil); err != nil {
 		return err
 	}
-	w.columns, w.broken = columns, false
+	w.columns, w.index, w.broken = columns, index, false
 	for name, n := range missing {
 		if _, ok := w.dropped[name]; !ok && len(w.dropped) >= maxDroppedNames {
 			name = ""
@@ -112,106 +128,55 @@ func (w *table) Write(items [][]byte) error {
 	return nil
 }
 
+// columnsOf makes a column of each name, in order; a repeated one has one
+// column, and in a row its last value, as in JSON.
+func columnsOf(fields []field) ([]string, map[string]int) {
+	columns, index := make([]string, 0, len(fields)), make(map[string]int, len(fields))
+	for _, f := range fields {
+		if _, ok := index[string(f.name)]; !ok {
+			index[string(f.name)] = len(columns)
+			columns = append(columns, string(f.name))
+		}
+	}
+	return columns, index
+}
+
 func (w *table) Flush() (int64, error) { return w.s.flush() }
 func (w *table) Close() error          { return w.s.close() }
 
 func (w *table) Dropped() map[string]int64 { return maps.Clone(w.dropped) }
 
-// appendRow quotes as Python's csv module does by default (QUOTE_MINIMAL).
-func (w *table) appendRow(buf []byte, row []string) []byte {
-	for i, text := range row {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		if strings.ContainsAny(text, ",\"\r\n") || len(row) == 1 && text == "" {
-			buf = append(buf, '"')
-			buf = append(buf, strings.ReplaceAll(text, `"`, `""`)...)
-			buf = append(buf, '"')
-			continue
-		}
-		buf = append(buf, text...)
+func (w *table) appendHeader(buf []byte, columns []string) []byte {
+	for i, name := range columns {
+		buf = appendCell(buf, []byte(name), i, len(columns))
 	}
 	return append(buf, w.eol...)
 }
 
-// arrange puts fields under their columns and counts those that have none.
-func arrange(fields []field, columns []string, missing map[string]int64) []string {
-	row := make([]string, len(columns))
-	for i, f := range fields {
-		if i < len(columns) && columns[i] == f.name { // the usual case
-			row[i] = f.text
-			continue
-		}
-		if at := slices.Index(columns, f.name); at >= 0 {
-			row[at] = f.text
-			continue
-		}
-		missing[f.name]++
+func (w *table) appendRow(buf []byte, row [][]byte) []byte {
+	for i, raw := range row {
+		buf = appendCell(buf, cellText(raw), i, len(row))
 	}
-	return row
+	return append(buf, w.eol...)
 }
 
-type field struct{ name, text string }
-
-// parseFields reads a JSON object's fields in order; a repeated name keeps its
-// first place and its last value, as in JSON.
-func parseFields(item []byte) ([]field, error) {
-	dec := json.NewDecoder(bytes.NewReader(item))
-	t, err := dec.Token()
-	if err != nil || t != json.Delim('{') {
-		return nil, errors.New("not a JSON object")
+// appendCell quotes as Python's csv module does by default (QUOTE_MINIMAL).
+func appendCell(buf, text []byte, i, cells int) []byte {
+	if i > 0 {
+		buf = append(buf, ',')
 	}
-	var fields []field
-	var raw json.RawMessage
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, errors.New("not a JSON object")
-		}
-		if err := dec.Decode(&raw); err != nil {
-			return nil, errors.New("not a JSON object")
-		}
-		f := field{name.(string), cell(raw)}
-		if at := slices.IndexFunc(fields, func(o field) bool { return o.name == f.name }); at >= 0 {
-			fields[at] = f
-			continue
-		}
-		fields = append(fields, f)
+	if bytes.IndexByte(text, ',') < 0 && bytes.IndexByte(text, '"') < 0 &&
+		bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 && (cells > 1 || len(text) > 0) {
+		return append(buf, text...)
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, errors.New("not a JSON object")
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not one JSON object")
-	}
-	return fields, nil
-}
-
-// cell is a JSON value as Scrapy writes it into a CSV cell: text as it is, null
-// as nothing, True and False, a list of texts with commas between. Other lists
-// and objects stay JSON; Scrapy has Python's notation there.
-func cell(raw json.RawMessage) string {
-	switch raw[0] {
-	case '"':
-		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			return text
+	buf = append(buf, '"')
+	for {
+		at := bytes.IndexByte(text, '"')
+		if at < 0 {
+			break
 		}
-	case 'n':
-		return ""
-	case 't':
-		return "True"
-	case 'f':
-		return "False"
-	case '[':
-		var texts []*string
-		if json.Unmarshal(raw, &texts) == nil && !slices.Contains(texts, nil) {
-			all := make([]string, len(texts))
-			for i, t := range texts {
-				all[i] = *t
-			}
-			return strings.Join(all, ",")
-		}
+		buf = append(append(buf, text[:at]...), '"', '"')
+		text = text[at+1:]
 	}
-	return string(raw)
+	return append(append(buf, text...), '"')
 }
