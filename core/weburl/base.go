@@ -9,6 +9,7 @@ type Base struct {
 	pathAt  int    // where the path starts: href[:pathAt] is scheme, userinfo, host and port
 	nameAt  int    // after the path's last '/'
 	queryAt int    // where the query starts, len(href) when there is none
+	style   style
 }
 
 // NewBase makes the Base of a page, from the URL that it was fetched from or
@@ -27,7 +28,7 @@ func newBase(href string) Base {
 	if i := strings.IndexByte(href, '#'); i >= 0 {
 		href = href[:i]
 	}
-	b := Base{href: href, queryAt: len(href)}
+	b := Base{href: href, queryAt: len(href), style: cleanStyle()}
 	if i := strings.IndexByte(href, '?'); i >= 0 {
 		b.queryAt = i
 	}
@@ -35,6 +36,18 @@ func newBase(href string) Base {
 	b.pathAt = authority + strings.IndexByte(href[authority:], '/')
 	b.nameAt = strings.LastIndexByte(href[:b.queryAt], '/') + 1
 	return b
+}
+
+// InEncoding gives a Base whose links have their query in the character encoding
+// of the page, as browsers and Scrapy send it. An encoding that is unknown or in
+// which ASCII is not itself (UTF-16) counts as UTF-8, the default.
+func (b *Base) InEncoding(name string) *Base {
+	c := *b
+	c.style.encoding = nil
+	if enc, err := findEncoding(name); err == nil && !changesASCII(enc) {
+		c.style.encoding = enc
+	}
+	return &c
 }
 
 // String is the base URL, without fragment.
@@ -74,7 +87,7 @@ func (b *Base) Resolve(href []byte) (string, bool) {
 		}
 	}
 	var buf [stackBytes]byte
-	out, err := appendURL(buf[:0], strip(string(href)), b, cleanStyle(), false)
+	out, err := appendURL(buf[:0], strip(string(href)), b, b.style, false)
 	if err != nil {
 		return "", false
 	}

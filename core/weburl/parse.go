@@ -226,10 +226,30 @@ func appendPath(dst []byte, pathAt int, s string, st style, fragment bool) []byt
 func appendQuery(dst []byte, s string, st style, fragment bool) []byte {
 	query, frag, hasFrag := strings.Cut(s, "#")
 	if query != "" && (len(query) > 1 || !st.clean) {
-		dst = appendEncoded(append(dst, '?'), query[1:], st.query)
+		dst = appendInEncoding(append(dst, '?'), query[1:], st)
 	}
 	if hasFrag && fragment && (frag != "" || !st.clean) {
 		dst = appendEncoded(append(dst, '#'), frag, st.fragment)
+	}
+	return dst
+}
+
+// appendInEncoding writes a query in the encoding of its page. A character that
+// does not exist there becomes an escaped character reference, as in a browser.
+func appendInEncoding(dst []byte, query string, st style) []byte {
+	if st.encoding == nil || isASCII(query) {
+		return appendEncoded(dst, query, st.query)
+	}
+	query = strings.ToValidUTF8(query, "\uFFFD")
+	if out, err := encode(query, st.encoding); err == nil {
+		return appendQuoted(dst, out, st.query)
+	}
+	for _, r := range query {
+		if out, err := encode(string(r), st.encoding); err == nil {
+			dst = appendQuoted(dst, out, st.query)
+			continue
+		}
+		dst = append(appendInt(append(dst, "%26%23"...), int(r)), "%3B"...)
 	}
 	return dst
 }

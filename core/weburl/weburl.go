@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
+	"golang.org/x/text/encoding"
 )
 
 // What makes a URL unusable.
@@ -38,7 +39,8 @@ const stackBytes = 256
 // style says which bytes a URL keeps as they are, by part.
 type style struct {
 	path, query, fragment uint16
-	clean                 bool // w3lib's sets, hosts that can be looked up, no empty '?' or '#'
+	clean                 bool              // w3lib's sets, hosts that can be looked up, no empty '?' or '#'
+	encoding              encoding.Encoding // of the query; nil is UTF-8
 }
 
 func browserStyle() style { return style{path: inPath, query: inQuery, fragment: inFragment} }

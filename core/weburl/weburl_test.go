@@ -124,6 +124,28 @@ func TestBaseResolve(t *testing.T) {
 	}
 }
 
+func TestBaseInEncoding(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, encoding, href, want string }{
+		{"one byte each", "windows-1251", "/мир?q=мир", "http://a/%D0%BC%D0%B8%D1%80?q=%EC%E8%F0"},
+		{"two bytes each", "Shift_JIS", "/?q=мир", "http://a/?q=%84%7D%84y%84%82"},
+		{"unknown character", "windows-1251", "/?q=м好", "http://a/?q=%EC%26%2322909%3B"},
+		{"plain link", "windows-1251", "/?q=1", "http://a/?q=1"},
+		{"UTF-16 counts as UTF-8", "utf-16le", "/?q=é", "http://a/?q=%C3%A9"},
+		{"unknown encoding", "x-none", "/?q=é", "http://a/?q=%C3%A9"},
+		{"UTF-8", "utf-8", "/?q=é", "http://a/?q=%C3%A9"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b, err := weburl.NewBase("http://a/x")
+			require.NoError(t, err)
+			got, ok := b.InEncoding(tt.encoding).Resolve([]byte(tt.href))
+			require.True(t, ok)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
 func TestNewBaseRefuses(t *testing.T) {
 	t.Parallel()
 	_, err := weburl.NewBase("ftp://a/")
