@@ -73,10 +73,7 @@ func (s *Slot) judge(now time.Time, v verdict, probe bool) {
 	case neutral:
 	case good:
 		s.failures = 0
-		if s.open {
-			s.open, s.openUntil = false, time.Time{}
-			s.slowStart(false)
-		}
+		s.open, s.openUntil = false, time.Time{} // slow start goes on from the opening
 	case failed, busy:
 		s.failures = min(s.failures+1, maxFailures)
 		if s.cfg.CircuitFailures > 0 && s.failures >= s.cfg.CircuitFailures {

@@ -141,6 +141,38 @@ func TestBackoffAfterPauseStillCounts(t *testing.T) {
 	require.Equal(t, time.Second, s.Delay())
 }
 
+func TestBackoffKnowsAnOutageThroughAPause(t *testing.T) {
+	t.Parallel()
+	s := New(withRules(0, 8), nil)
+	for range 3 {
+		start(t, s, at(0))
+	}
+	s.Done(at(1), Result{SiteFault: true})
+	s.Pause(true)
+	s.Pause(false)
+	s.Done(at(1), Result{SiteFault: true}) // the same outage
+	require.Equal(t, time.Second, s.Delay())
+	s.Done(at(1), Result{})
+
+	start(t, s, at(9))
+	s.Hold(at(10), ReasonRobots)
+	s.Done(at(9), Result{SiteFault: true}) // another one
+	require.Equal(t, 2*time.Second, s.Delay())
+}
+
+func TestBackoffForgetsAbandonedRequests(t *testing.T) {
+	t.Parallel()
+	s := New(withRules(0, 8), nil)
+	s.Dispatched()
+	s.Started(at(0))
+	s.Dispatched()
+	s.Done(at(0), Result{Status: 429})
+	s.Abandoned()
+	start(t, s, at(5))
+	s.Done(at(5), Result{Status: 429})
+	require.Equal(t, 2*time.Second, s.Delay())
+}
+
 func TestBackoffSpacesStarts(t *testing.T) {
 	t.Parallel()
 	s := New(withRules(0, 8), nil)

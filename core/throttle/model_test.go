@@ -97,7 +97,7 @@ func (m *model) circuit(req *modelRequest, failure, answered bool) {
 		m.failures = 0
 		if m.open {
 			m.open = false
-			m.slowStart(false)
+			m.window = 1
 		}
 	}
 }
@@ -143,6 +143,8 @@ func (m *model) handOver(t *rapid.T, random func() float64) {
 	}
 	if least, _ := m.gap(); !m.lastStart.IsZero() && m.now.Add(st.NextIn).Before(m.lastStart.Add(least)) {
 		t.Fatalf("snapshot lets the successor start early: %+v", st)
+	} else if m.unwritten() > 0 && st.NextIn < least {
+		t.Fatalf("snapshot forgets the request that is being written: %+v", st)
 	}
 	m.slot = New(m.cfg, random)
 	if rapid.Bool().Draw(t, "lost") {

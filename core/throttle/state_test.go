@@ -47,6 +47,22 @@ func TestRestoreKeepsTheNextStart(t *testing.T) {
 	requireOK(t, s, at(3))
 }
 
+func TestSnapshotCountsTheRequestBeingWritten(t *testing.T) {
+	t.Parallel()
+	s := New(fixed(time.Second, 8), nil)
+	s.Dispatched()
+	require.Equal(t, time.Second, s.Snapshot(at(77)).NextIn)
+}
+
+func TestRestoreHoldOfAClosedCircuit(t *testing.T) {
+	t.Parallel()
+	s := New(fixed(0, 8), nil) // its settings know no circuit; the predecessor's did
+	s.Restore(at(0), State{HoldIn: 7 * time.Second, Reason: ReasonCircuit, Failures: 12})
+	requireWait(t, s, at(0), at(7), ReasonCircuit)
+	start(t, s, at(7))
+	requireEvent(t, s, at(7), ReasonBackoff) // and no burst then
+}
+
 func TestRestoreOpenCircuit(t *testing.T) {
 	t.Parallel()
 	cfg := Default()
