@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/weburl"
+)
+
+// RedirectIndex is the index in crawl.DeriveID of the request that a redirect
+// produces: no page has so many links.
+const RedirectIndex uint32 = 1 << 31
+
+func isRedirect(status int) bool {
+	switch status {
+	case 301, 302, 303, 307, 308:
+		return true
+	default:
+		return false
+	}
+}
+
+// redirect gives the action for a redirect; false when the response is to be
+// taken as it is, because it names no target.
+func (p *Policy) redirect(req *crawl.Request, resp *crawl.Response, d directives) (Action, bool) {
+	location, ok := lastHeader(resp.Headers, "Location")
+	if !ok {
+		return Action{}, false
+	}
+	target, err := redirectTarget(req.URL, location)
+	if err != nil {
+		if p.isAllowed(resp.Status, d) {
+			return Action{}, false
+		}
+		return Action{Kind: Ignore, Reason: "redirect not followed: " + err.Error()}, true
+	}
+	ttl := p.cfg.RedirectMaxTimes
+	if d.RedirectTTL != nil {
+		ttl = min(ttl, *d.RedirectTTL)
+	}
+	if int(req.Redirects) >= ttl {
+		return Action{Kind: Dead, Cause: crawl.CauseRedirects, Reason: "max redirections reached"}, true
+	}
+	next := *req
+	next.ID = crawl.DeriveID(req.ID, RedirectIndex)
+	next.URL = target
+	next.Redirects++
+	next.Attempts, next.Busy = 0, 0
+	next.Priority = addPriority(req.Priority, p.cfg.RedirectPriorityAdjust)
+	next.Referer = Referrer(req.URL, target)
+	next.Fingerprint = crawl.Fingerprint{}
+	next.Headers = slices.Clone(req.Headers)
+	if becomesGet(resp.Status, req.MethodOrGet()) {
+		next.Method, next.Body = "GET", nil
+		dropHeaders(&next, "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location")
+	}
+	dropHeaders(&next, "Referer")
+	if weburl.Origin(req.URL) != weburl.Origin(target) {
+		dropHeaders(&next, "Authorization")
+	}
+	if !sameCookies(req.URL, target) {
+		dropHeaders(&next, "Cookie")
+	}
+	return Action{Kind: Redirect, Request: &next}, true
+}
+
+// redirectTarget joins a Location to the URL it came from. A Location without a
+// scheme is cleaned before it is joined, as Scrapy does (a backslash is a
+// character of the path, not a slash), and "//" of any length starts a host.
+func redirectTarget(from, location string) (string, error) {
+	if !hasScheme(location) {
+		clean, err := weburl.SafeURL(location, "")
+		if err != nil {
+			return "", err
+		}
+		if strings.HasPrefix(location, "//") {
+			scheme, _, _ := strings.Cut(from, "://")
+			clean = scheme + "://" + strings.TrimLeft(clean, "/")
+		}
+		location = clean
+	}
+	joined, err := weburl.Resolve(from, location)
+	if err != nil {
+		return "", err
+	}
+	target, err := weburl.Clean(joined)
+	if err != nil {
+		return "", err
+	}
+	if _, fragment, ok := strings.Cut(from, "#"); ok && strings.IndexByte(target, '#') < 0 {
+		target += "#" + fragment
+	}
+	return target, nil
+}
+
+// hasScheme reports whether a colon stands before the first slash, query or fragment.
+func hasScheme(location string) bool {
+	i := strings.IndexAny(location, `:/\?#`)
+	return i > 0 && location[i] == ':'
+}
+
+// becomesGet reports whether a redirect changes the method to GET, as browsers
+// do (Fetch, HTTP-redirect fetch, step 12).
+func becomesGet(status int, method string) bool {
+	switch status {
+	case 301, 302:
+		return method == "POST"
+	case 303:
+		return method != "GET" && method != "HEAD"
+	default:
+		return false
+	}
+}
+
+// sameCookies reports whether a Cookie header may go along: the same host, and
+// not from https to http.
+func sameCookies(from, to string) bool {
+	return weburl.Host(from) == weburl.Host(to) && (!isSecure(from) || isSecure(to))
+}
+
+func isSecure(url string) bool { return strings.HasPrefix(url, "https:") }
+
+// Referrer is what the Referer header of a request for to says when from led
+// there (no-referrer-when-downgrade, Scrapy's default): from without fragment,
+// user and password, or "" from https to http.
+func Referrer(from, to string) string {
+	if isSecure(from) && !isSecure(to) {
+		return ""
+	}
+	if i := strings.IndexByte(from, '#'); i >= 0 {
+		from = from[:i]
+	}
+	scheme, rest, ok := strings.Cut(from, "://")
+	if !ok {
+		return ""
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
+		return scheme + "://" + rest[at+1:]
+	}
+	return from
+}
+
+// lastHeader gives the last field of that name: Scrapy's choice where a
+// response has several.
+func lastHeader(headers []crawl.Header, name string) (string, bool) {
+	for i := len(headers) - 1; i >= 0; i-- {
+		if strings.EqualFold(headers[i].Name, name) {
+			return headers[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// dropHeaders takes the named fields out. It writes to req.Headers.
+func dropHeaders(req *crawl.Request, names ...string) {
+	req.Headers = slices.DeleteFunc(req.Headers, func(h crawl.Header) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, h.Name) })
+	})
+}
