@@ -8,42 +8,49 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"orbweaver/core/weburl"
 )
 
-// checkRedisURL accepts "" and the URL forms of the store. Its errors hold no part of the URL.
+const redisForms = "write redis://HOST:PORT/DB, rediss://..., redis+sentinel://..., unix:///PATH, or HOST:PORT"
+
+// checkRedisURL accepts "" and what looks like one of the store's forms; the
+// store itself reads them. Its errors hold no part of a password.
 func checkRedisURL(s string) error {
 	if s == "" {
 		return nil
 	}
-	scheme, rest, ok := strings.Cut(s, "://")
-	if !ok {
-		return errors.New("is not a URL: write redis://HOST:PORT/DB, rediss://... or unix:///PATH")
-	}
-	switch strings.ToLower(scheme) {
-	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
-	default:
-		return fmt.Errorf("has the scheme %s: write redis://HOST:PORT/DB, rediss://... or unix:///PATH", quote(scheme))
-	}
 	if strings.ContainsAny(s, " \t") {
 		return errors.New("holds a blank: percent-encode it")
 	}
-	if rest == "" {
-		return errors.New("has no address: write redis://HOST:PORT/DB, rediss://... or unix:///PATH")
-	}
-	if !strings.Contains(rest, ",") { // a list of addresses is no URL for net/url
-		if _, err := url.Parse(s); err != nil {
-			return errors.New("is not a valid URL: percent-encode special characters of the password, and check the port")
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		if _, _, err := net.SplitHostPort(s); err != nil && !strings.HasPrefix(s, "/") {
+			return errors.New("is not a URL: " + redisForms)
 		}
+		return nil
+	}
+	switch strings.ToLower(scheme) {
+	case "redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel":
+	default:
+		return fmt.Errorf("has the scheme %s: %s", quote(scheme), redisForms)
+	}
+	if strings.Contains(rest, ",") { // several addresses are no URL for net/url
+		return nil
+	}
+	if _, err := url.Parse(s); err != nil {
+		return errors.New("is not a valid URL: write / # ? @ : % in a password as %2F %23 %3F %40 %3A %25, and check the port")
 	}
 	return nil
 }
 
-// checkEncoding accepts something like an encoding's name; who decodes knows which there are.
+// checkEncoding accepts the encodings that URLs and seeds can be read in.
 func checkEncoding(s string) error {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
-	}) {
-		return fmt.Errorf("%s is not an encoding's name: write one such as utf-8 or latin-1", quote(s))
+	if err := checkNotEmpty(s); err != nil {
+		return err
+	}
+	if _, err := weburl.SafeURL("http://h/", s); err != nil { // a clean URL: only the encoding can be wrong
+		return fmt.Errorf("%s is no known encoding: write one such as utf-8 or latin-1", quote(s))
 	}
 	return nil
 }
@@ -69,11 +76,11 @@ func checkCrawlName(s string) error {
 	return nil
 }
 
-// checkNodeName accepts "" and what a member id may hold: the dot ends it.
+// checkNodeName accepts "" and what can stand in keys and member ids.
 func checkNodeName(s string) error {
 	const limit = 100
-	if strings.ContainsAny(s, "{}:% \t/\\") || len(s) > limit {
-		return fmt.Errorf("%s cannot name a node: at most %d bytes, without blanks and any of { } : %% / \\", quote(s), limit)
+	if strings.ContainsAny(s, "{}|:% \t/\\") || len(s) > limit {
+		return fmt.Errorf("%s cannot name a node: at most %d bytes, without blanks and any of { } | : %% / \\", quote(s), limit)
 	}
 	return nil
 }
@@ -195,6 +202,10 @@ func crossCheck(c *Config, refused map[string]bool) []*Problem {
 	if c.Retry.BackoffBase > c.Retry.BackoffMax && fine("RETRY_BACKOFF_BASE", "RETRY_BACKOFF_MAX") {
 		bad("RETRY_BACKOFF_BASE", "%s is more than RETRY_BACKOFF_MAX, %s (%s): lower it or raise the other",
 			seconds(c.Retry.BackoffBase), seconds(c.Retry.BackoffMax), c.Source("RETRY_BACKOFF_MAX"))
+	}
+	if c.Throttle.CircuitOpen > c.Throttle.CircuitOpenMax && fine("CIRCUIT_OPEN", "CIRCUIT_OPEN_MAX") {
+		bad("CIRCUIT_OPEN", "%s is more than CIRCUIT_OPEN_MAX, %s (%s): lower it or raise the other",
+			seconds(c.Throttle.CircuitOpen), seconds(c.Throttle.CircuitOpenMax), c.Source("CIRCUIT_OPEN_MAX"))
 	}
 	if s := c.Scheduler; s.SlotRenew+s.SlotMargin >= s.SlotTTL && fine("SLOT_TTL", "SLOT_RENEW", "SLOT_MARGIN") {
 		bad("SLOT_TTL", "%s leaves no time to renew: it must be more than SLOT_RENEW, %s (%s), plus SLOT_MARGIN, %s (%s)",

@@ -36,6 +36,7 @@ type Config struct {
 // Redis is the store, and the names under which scrapy-redis knows its keys.
 type Redis struct {
 	URL         string // REDIS_URL; "" is the embedded store
+	Server      string // REDIS_SERVER; "" looks on PATH; embedded store only
 	AppendFsync string // APPENDFSYNC: "everysec" or "always"; embedded store only
 	Shards      int    // SHARDS
 	Encoding    string // REDIS_ENCODING of seeds
@@ -54,6 +55,7 @@ type Crawl struct {
 	Name                  string // CRAWL_NAME; "" leaves it to the command
 	Scope                 string // SCOPE: "seeds", "any" or domains with commas between
 	DepthLimit            int    // DEPTH_LIMIT; 0 is no limit
+	DepthPriority         int    // DEPTH_PRIORITY
 	URLLengthLimit        int    // URLLENGTH_LIMIT, bytes; 0 is no limit
 	CloseSpiderPageCount  int    // CLOSESPIDER_PAGECOUNT; 0 is no limit
 	HTTPErrorAllowAll     bool   // HTTPERROR_ALLOW_ALL
@@ -74,6 +76,7 @@ type Scheduler struct {
 	IncludeHeaders []string // REQUEST_FINGERPRINTER_INCLUDE_HEADERS
 	KeepFragments  bool     // REQUEST_FINGERPRINTER_KEEP_FRAGMENTS
 
+	SeenCache  int           // SEEN_CACHE, fingerprints
 	LeaseBatch int           // LEASE_BATCH
 	SlotTTL    time.Duration // SLOT_TTL
 	SlotMargin time.Duration // SLOT_MARGIN
@@ -98,9 +101,11 @@ type Throttle struct {
 	RetryAfterMax   time.Duration // RETRY_AFTER_MAX
 	BackoffBase     time.Duration // BACKOFF_BASE
 	BackoffMax      time.Duration // BACKOFF_MAX, at least BackoffBase
+	BackoffRecovery float64       // BACKOFF_RECOVERY, a share
 	CrawlDelayMax   time.Duration // CRAWL_DELAY_MAX
 	CircuitFailures int           // CIRCUIT_FAILURES; 0 never opens
 	CircuitOpen     time.Duration // CIRCUIT_OPEN
+	CircuitOpenMax  time.Duration // CIRCUIT_OPEN_MAX, at least CircuitOpen
 }
 
 // Fetch is the HTTP client and what it may reach.
@@ -110,8 +115,10 @@ type Fetch struct {
 	UserAgentContact   string         // USER_AGENT_CONTACT
 	DefaultHeaders     []crawl.Header // DEFAULT_REQUEST_HEADERS, in order
 	DownloadTimeout    time.Duration  // DOWNLOAD_TIMEOUT
+	ConnectTimeout     time.Duration  // CONNECT_TIMEOUT
 	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
+	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES
 	AllowPrivate       bool           // ALLOW_PRIVATE
 
 	RedirectEnabled        bool // REDIRECT_ENABLED

@@ -99,7 +99,7 @@ func TestMaskURL(t *testing.T) {
 		{"", ""},
 		{"redis://h:6379/1", "redis://h:6379/1"},
 		{"redis://:pw@h:6379", "redis://:***@h:6379"},
-		{"redis://me@h", "redis://me@h"},
+		{"redis://me@h", "redis://***@h"},
 		{"redis://me:p/w@w@h", "redis://me:***@h"},
 		{"redis://a:pw@h:1,h:2", "redis://a:***@h:1,h:2"},
 		{"redis://h?sentinel_password=pw&db=1", "redis://h?sentinel_password=***&db=1"},

@@ -77,7 +77,8 @@ func (s *Setting) plainShown() any {
 var passwordParam = regexp.MustCompile(`(?i)([?&][^=&#]*(?:password|secret|token)[^=&#]*=)[^&#]*`)
 
 // MaskURL is a Redis URL with its passwords replaced, also when it is not valid:
-// all from the first colon after the scheme to the last @ counts as one.
+// all from the first colon after the scheme to the last @ counts as one, and so
+// does a user without a colon, which may be a password in the wrong place.
 func MaskURL(s string) string {
 	s = passwordParam.ReplaceAllString(s, "${1}"+mask)
 	scheme, rest, ok := strings.Cut(s, "://")
@@ -91,11 +92,8 @@ func MaskURL(s string) string {
 		return s
 	}
 	user, _, hasPassword := strings.Cut(rest[:at], ":")
-	if !hasPassword && !ok { // "secret@host": not a URL, so nobody knows what is which
-		user = mask
+	if !hasPassword {
+		return scheme + mask + rest[at:]
 	}
-	if hasPassword {
-		user += ":" + mask
-	}
-	return scheme + user + rest[at:]
+	return scheme + user + ":" + mask + rest[at:]
 }

@@ -8,7 +8,7 @@ func pipelineSettings(c *Pipeline) []Setting {
 		Doc:   "Pages parsed at once; 0 is one a processor core.",
 		value: intValue{p: &c.ParseWorkers, max: 4096},
 	}, {
-		Name: "COMMIT_BATCH", Path: "pipeline.commit_batch", Default: "50",
+		Name: "COMMIT_BATCH", Path: "pipeline.commit_batch", Default: "64",
 		Doc:   "Pages whose results are stored in one round trip, at most.",
 		value: intValue{p: &c.CommitBatch, min: 1, max: 10_000},
 	}, {

@@ -21,7 +21,7 @@ func throttleSettings(c *Throttle) []Setting {
 	}, {
 		Name: "AUTOTHROTTLE_TARGET_CONCURRENCY", Path: "throttle.autothrottle_target_concurrency", Default: "1", Scrapy: "1.0",
 		Doc:   "Requests that a site should be answering at once, on average.",
-		value: floatValue{&c.TargetConcurrency, 0.001, 10_000},
+		value: floatValue{&c.TargetConcurrency, 0.001, 10_000, " (AUTOTHROTTLE_ENABLED=false turns it off)"},
 	}, {
 		Name: "AUTOTHROTTLE_DEBUG", Path: "throttle.autothrottle_debug", Default: "false", Scrapy: "False",
 		Doc:   "Log every adjustment of a delay.",
@@ -55,6 +55,10 @@ func throttleSettings(c *Throttle) []Setting {
 		Doc:   "Longest such wait.",
 		value: durationValue{&c.BackoffMax, 0, year},
 	}, {
+		Name: "BACKOFF_RECOVERY", Path: "throttle.backoff_recovery", Default: "0.1",
+		Doc:   "Share of the wait reached that each good answer takes away again: with 0.1 it is gone after ten.",
+		value: floatValue{p: &c.BackoffRecovery, min: 0.001, max: 1},
+	}, {
 		Name: "CRAWL_DELAY_MAX", Path: "throttle.crawl_delay_max", Default: "60",
 		Doc:   "Longest delay that a Crawl-delay line of robots.txt can ask for; 0 ignores the line.",
 		value: durationValue{&c.CrawlDelayMax, 0, year},
@@ -66,6 +70,10 @@ func throttleSettings(c *Throttle) []Setting {
 		Name: "CIRCUIT_OPEN", Path: "throttle.circuit_open", Default: "30",
 		Doc:   "How long a failing site is left alone; it doubles while the single tries fail.",
 		value: durationValue{&c.CircuitOpen, time.Millisecond, year},
+	}, {
+		Name: "CIRCUIT_OPEN_MAX", Path: "throttle.circuit_open_max", Default: "1800",
+		Doc:   "Longest that it doubles to.",
+		value: durationValue{&c.CircuitOpenMax, time.Millisecond, year},
 	}}
 }
 
@@ -93,6 +101,10 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc:   "Time for one whole fetch: name look-up to last byte.",
 		value: durationValue{&c.DownloadTimeout, time.Millisecond, 24 * time.Hour},
 	}, {
+		Name: "CONNECT_TIMEOUT", Path: "fetch.connect_timeout", Default: "30",
+		Doc:   "Time for name look-up, connecting and TLS together; DOWNLOAD_TIMEOUT bounds it too.",
+		value: durationValue{&c.ConnectTimeout, time.Millisecond, 24 * time.Hour},
+	}, {
 		Name: "DOWNLOAD_MAXSIZE", Path: "fetch.download_maxsize", Default: "32MiB", Scrapy: "1073741824 (1 GiB)",
 		Doc: "Largest body, compressed or not; a larger one is given up. There is no way to say no limit.",
 		Why: "A page is held in memory, up to CONCURRENT_REQUESTS of them.",
@@ -101,9 +113,13 @@ func fetchSettings(c *Fetch) []Setting {
 			note: " (a body always has a limit)",
 		},
 	}, {
-		Name: "DOWNLOAD_WARNSIZE", Path: "fetch.download_warnsize", Default: "8MiB", Scrapy: "33554432 (32 MiB)",
+		Name: "DOWNLOAD_WARNSIZE", Path: "fetch.download_warnsize", Default: "16MiB", Scrapy: "33554432 (32 MiB)",
 		Doc: "Body size from which a warning is logged; 0 never warns.",
 		Why: "It has to lie under DOWNLOAD_MAXSIZE to be of use.", value: bytesValue{p: &c.DownloadWarnSize, max: math.MaxInt64},
+	}, {
+		Name: "DOWNLOAD_VERIFY_CERTIFICATES", Path: "fetch.download_verify_certificates", Default: "true", Scrapy: "False",
+		Doc: "Refuse a server whose TLS certificate is not valid for its name.",
+		Why: "What is stored under a name should come from there.", value: boolValue{&c.VerifyCertificates},
 	}, {
 		Name: "ALLOW_PRIVATE", Path: "fetch.allow_private", Flag: "--allow-private", Default: "false",
 		Doc:   "Fetch from loopback and private addresses too. Without it a page on the web cannot steer the crawler into your network.",

@@ -11,8 +11,12 @@ const many = 1_000_000_000
 func redisSettings(c *Redis) []Setting {
 	return []Setting{{
 		Name: "REDIS_URL", Path: "redis.url", Flag: "--redis", Scrapy: "None", secret: true,
-		Doc: "Where the frontier lives: `redis://[user:password@]host:port/db`, `rediss://` for TLS, `unix:///path`. Empty: an embedded store in DATA_DIR.",
+		Doc: "Where the frontier lives: `redis://[user:password@]host:port/db`, `rediss://` for TLS, `unix:///path`, several `host:port` with commas between for a cluster, `redis+sentinel://host:port,.../primary`. Empty: an embedded store in DATA_DIR.",
 		Why: "A first crawl needs no server.", value: stringValue{&c.URL, checkRedisURL},
+	}, {
+		Name: "REDIS_SERVER", Path: "redis.server",
+		Doc:   "Program of the embedded store: a path, a name on PATH, or `none` for a store in the process of which nothing outlives the run. Empty: redis-server or valkey-server, and without them as `none`.",
+		value: stringValue{p: &c.Server},
 	}, {
 		Name: "APPENDFSYNC", Path: "redis.appendfsync", Default: "everysec",
 		Doc:   "How the embedded store keeps its log: `everysec` may forget the last second when the machine (not the process) fails, `always` forgets nothing and is slower.",
@@ -38,7 +42,7 @@ func redisSettings(c *Redis) []Setting {
 		Doc:   "The start key is a ZSET, highest score first, rather than a LIST.",
 		value: boolValue{&c.StartURLsAsZSet},
 	}, {
-		Name: "REDIS_START_URLS_BATCH_SIZE", Path: "redis.start_urls_batch_size", Default: "100", Scrapy: "CONCURRENT_REQUESTS (16)",
+		Name: "REDIS_START_URLS_BATCH_SIZE", Path: "redis.start_urls_batch_size", Default: "256", Scrapy: "CONCURRENT_REQUESTS (16)",
 		Doc: "Seeds claimed at once.",
 		Why: "A batch costs two round trips whatever its size.", value: intValue{p: &c.StartURLsBatchSize, min: 1, max: 10_000},
 	}, {
@@ -61,6 +65,10 @@ func crawlSettings(c *Crawl) []Setting {
 		Name: "DEPTH_LIMIT", Path: "crawl.depth_limit", Flag: "--depth", Default: "0", Scrapy: "0",
 		Doc:   "Links from a seed that are followed at most; 0 is no limit.",
 		value: intValue{p: &c.DepthLimit, max: many},
+	}, {
+		Name: "DEPTH_PRIORITY", Path: "crawl.depth_priority", Default: "0", Scrapy: "0",
+		Doc:   "Taken off a request's priority for each link from its seed: above 0 goes breadth first, below 0 depth first.",
+		value: intValue{p: &c.DepthPriority, min: -1_000_000, max: 1_000_000},
 	}, {
 		Name: "URLLENGTH_LIMIT", Path: "crawl.urllength_limit", Default: "2083", Scrapy: "2083",
 		Doc:   "Longest URL that is followed, in bytes; 0 is no limit.",
@@ -122,7 +130,11 @@ func schedulerSettings(c *Scheduler) []Setting {
 		Doc:   "URLs that differ in their #fragment only are different requests (Scrapy: an argument of its fingerprint function).",
 		value: boolValue{&c.KeepFragments},
 	}, {
-		Name: "LEASE_BATCH", Path: "scheduler.lease_batch", Default: "50",
+		Name: "SEEN_CACHE", Path: "scheduler.seen_cache", Default: "262144",
+		Doc:   "Fingerprints known as seen that a node remembers, so that it need not ask the store; 8 bytes each.",
+		value: intValue{p: &c.SeenCache, min: 1, max: 100_000_000},
+	}, {
+		Name: "LEASE_BATCH", Path: "scheduler.lease_batch", Default: "16",
 		Doc:   "Requests that a site's actor takes from the queue at once, at most; fewer where the delay is long.",
 		value: intValue{p: &c.LeaseBatch, min: 1, max: 10_000},
 	}, {
@@ -142,7 +154,7 @@ func schedulerSettings(c *Scheduler) []Setting {
 		Doc:   "Sites in memory at once on a node; the others wait in Redis.",
 		value: intValue{p: &c.MaxDomains, min: 1, max: 10_000_000},
 	}, {
-		Name: "DOMAIN_IDLE", Path: "scheduler.domain_idle", Default: "10",
+		Name: "DOMAIN_IDLE", Path: "scheduler.domain_idle", Default: "1",
 		Doc:   "A site without work leaves memory after this time; what was learned stays in Redis.",
 		value: durationValue{&c.DomainIdle, 0, year},
 	}}

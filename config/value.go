@@ -71,6 +71,7 @@ func (v intValue) set(in input) error {
 type floatValue struct {
 	p        *float64
 	min, max float64
+	note     string // added to the range error
 }
 
 func (v floatValue) kind() string { return "float" }
@@ -87,7 +88,7 @@ func (v floatValue) set(in input) error {
 		return fmt.Errorf("%s is not a number: write one of %g to %g", quote(s), v.min, v.max)
 	}
 	if !(f >= v.min && f <= v.max) {
-		return fmt.Errorf("%s is out of range: write %g to %g", s, v.min, v.max)
+		return fmt.Errorf("%s is out of range: write %g to %g%s", s, v.min, v.max, v.note)
 	}
 	*v.p = f
 	return nil
