@@ -20,8 +20,10 @@ func TestExplain(t *testing.T) {
 		want error
 		says string
 	}{
-		{"name without address", &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}},
-			ErrUnreachable, "the host's name has no address"},
+		{
+			"name without address", &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}},
+			ErrUnreachable, "the host's name has no address",
+		},
 		{"full", reply("ERR max number of clients reached"), ErrUnreachable, "no connection left"},
 		{"protected", reply("DENIED Redis is running in protected mode because..."), ErrAuth, "protected mode"},
 		{"replica without master", reply("MASTERDOWN Link with MASTER is down"), ErrNotPrimary, "it is a replica"},

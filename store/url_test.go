@@ -42,7 +42,9 @@ func TestParseURL(t *testing.T) {
 			require.IsType(t, &redis.ClusterClient{}, got.newClient(Config{}.WithDefaults()))
 		}},
 		{"bare cluster", "a:1,b:2", []string{"a:1", "b:2"}, "a:1,b:2", nil},
-		{"sentinel", "redis+sentinel://:p@a,b:2/mymaster/4?sentinel_password=s", []string{"a:26379", "b:2"},
+		{
+			"sentinel", "redis+sentinel://:p@a,b:2/mymaster/4?sentinel_password=s",
+			[]string{"a:26379", "b:2"},
 			"redis+sentinel://:***@a,b:2/mymaster/4?sentinel_password=***", func(t *testing.T, got *target) {
 				require.Equal(t, "mymaster", got.master)
 				require.Equal(t, "s", got.sentinelPassword)
@@ -51,15 +53,19 @@ func TestParseURL(t *testing.T) {
 				require.False(t, got.cluster)
 				c := got.newClient(Config{}.WithDefaults())
 				require.NoError(t, c.Close())
-			}},
-		{"settings of the URL stay", "redis://h?pool_size=3&read_timeout=2s&max_retries=9", []string{"h:6379"},
+			},
+		},
+		{
+			"settings of the URL stay", "redis://h?pool_size=3&read_timeout=2s&max_retries=9",
+			[]string{"h:6379"},
 			"redis://h?pool_size=3&read_timeout=2s&max_retries=9", func(t *testing.T, got *target) {
 				c := got.newClient(Config{}.WithDefaults()).(*redis.Client)
 				defer c.Close()
 				require.Equal(t, 3, c.Options().PoolSize)
 				require.Equal(t, "2s", c.Options().ReadTimeout.String())
 				require.Equal(t, 0, c.Options().MaxRetries, "a retry is the crawler's, not the client's")
-			}},
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

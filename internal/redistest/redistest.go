@@ -54,7 +54,7 @@ func New(t testing.TB, opts ...Option) *Server {
 		t.Fatalf("this test needs a Redis: run `make tools`, or install one "+
 			"(apt-get install redis-server, dnf install valkey, apk add redis, brew install redis): %v", err)
 	}
-	r := &real{opts: redisproc.Options{
+	r := &process{opts: redisproc.Options{
 		Path:        found.Path,
 		Dir:         t.TempDir(),
 		DeathSignal: syscall.SIGKILL, // ends a paused server as well
@@ -205,27 +205,27 @@ func WithArgs(args ...string) Option {
 	return func(_ testing.TB, o *redisproc.Options) { o.Args = append(o.Args, args...) }
 }
 
-// real is a redis-server process.
-type real struct {
+// process is a redis-server process.
+type process struct {
 	opts redisproc.Options
 	proc *redisproc.Process
 }
 
-func (r *real) network() string {
+func (r *process) network() string {
 	if r.opts.Port != 0 {
 		return "tcp"
 	}
 	return "unix"
 }
 
-func (r *real) addr() string {
+func (r *process) addr() string {
 	if r.opts.Port != 0 {
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.opts.Port))
 	}
 	return r.opts.Socket
 }
 
-func (r *real) kill() error {
+func (r *process) kill() error {
 	if err := r.proc.Signal(syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -233,10 +233,10 @@ func (r *real) kill() error {
 	return nil
 }
 
-func (r *real) pause() error  { return r.proc.Signal(syscall.SIGSTOP) }
-func (r *real) resume() error { return r.proc.Signal(syscall.SIGCONT) }
+func (r *process) pause() error  { return r.proc.Signal(syscall.SIGSTOP) }
+func (r *process) resume() error { return r.proc.Signal(syscall.SIGCONT) }
 
-func (r *real) restart() error {
+func (r *process) restart() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if r.proc != nil {
@@ -253,7 +253,7 @@ func (r *real) restart() error {
 }
 
 // close kills: no test looks at the data after its end.
-func (r *real) close() error {
+func (r *process) close() error {
 	if r.proc == nil {
 		return nil
 	}
