@@ -1,6 +1,7 @@
 package fetcher_test
 
 import (
+	"bufio"
 	"context"
 	"net"
 	"os"
@@ -8,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"bufio"
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"

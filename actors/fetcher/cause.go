@@ -3,7 +3,6 @@ package fetcher
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -31,8 +30,8 @@ func connectCause(err error) crawl.Cause {
 		return crawl.CauseTimeout
 	case errors.As(err, &handshake):
 		return crawl.CauseTLS
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return crawl.CauseCancelled // this machine is out of descriptors or ports
+	case exhausted(err):
+		return crawl.CauseCancelled
 	case errors.Is(err, syscall.ECONNRESET):
 		return crawl.CauseReset
 	case errors.Is(err, errURLPort):
@@ -42,10 +41,15 @@ func connectCause(err error) crawl.Cause {
 	}
 }
 
+// exhausted reports whether this machine, not the site, is why there is no
+// connection: it is out of file descriptors or of local ports.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL)
+}
+
 // streamCause names why reading or writing ended, and crawl.CauseMalformed for
 // what is no error of the connection.
 func streamCause(err error) crawl.Cause {
-	var alert interface{ Temporary() bool } // also what crypto/tls makes of an alert
 	switch {
 	case err == nil, errors.Is(err, errBudget):
 		return crawl.CauseMalformed
@@ -53,13 +57,8 @@ func streamCause(err error) crawl.Cause {
 		return crawl.CauseTimeout
 	case errors.Is(err, net.ErrClosed):
 		return crawl.CauseCancelled
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return crawl.CauseReset
-	case strings.HasPrefix(err.Error(), "tls: "), strings.HasPrefix(err.Error(), "remote error: tls: "):
-		return crawl.CauseTLS
-	case errors.As(err, &alert):
-		return crawl.CauseReset
+	case strings.HasPrefix(err.Error(), "tls: "), strings.Contains(err.Error(), "remote error: tls: "):
+		return crawl.CauseTLS // a broken record, or an alert after the handshake
 	default:
 		return crawl.CauseReset
 	}

@@ -13,7 +13,6 @@ package fetcher
 import (
 	"bufio"
 	"crypto/tls"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -100,9 +99,4 @@ func (c *Client) Slot() *Slot { return &Slot{client: c} }
 func (c *Client) Release(resp *crawl.Response) {
 	c.bodies.put(resp.Body)
 	resp.Body = nil
-}
-
-// String names the client in logs.
-func (c *Client) String() string {
-	return fmt.Sprintf("fetcher.Client(%s)", c.cfg.UserAgent)
 }

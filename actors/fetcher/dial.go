@@ -15,6 +15,19 @@ import (
 // (RFC 8305 section 5 recommends 250 ms).
 const fallbackDelay = 250 * time.Millisecond
 
+// exhaustedPause is how long a fetch lasts that this machine had no descriptor or
+// port for: its caller counts neither a failure nor a delay.
+const exhaustedPause = time.Second
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
 // connect dials the target for c: look-up, guard, TCP, TLS. The address that is
 // connected to is the one that the guard saw.
 func (cl *Client) connect(ctx context.Context, c *conn, t *target, deadline time.Time) error {
@@ -33,6 +46,9 @@ func (cl *Client) connect(ctx context.Context, c *conn, t *target, deadline time
 	}
 	tcp, err := dialAny(ctx, addrs)
 	if err != nil {
+		if exhausted(err) {
+			pause(ctx, exhaustedPause) // the caller will be back at once
+		}
 		return err
 	}
 	if !c.adopt(tcp) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -446,4 +447,47 @@ func TestConfigValidate(t *testing.T) {
 	}
 	var joined interface{ Unwrap() []error }
 	require.True(t, errors.As(err, &joined))
+}
+
+// TestManyWaiting has more fetches in flight than may hold a read buffer.
+func TestManyWaiting(t *testing.T) {
+	const n = 600
+	arrived, release := make(chan struct{}, n), make(chan struct{})
+	s := newSite(t, func(_ *site, c net.Conn, next func() bool) {
+		for next() {
+			arrived <- struct{}{}
+			<-release
+			_, _ = c.Write([]byte(hello))
+		}
+	})
+	client := newClient(t)
+	slots := make([]*fetcher.Slot, n)
+	var before, during runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var wg sync.WaitGroup
+	for i := range slots {
+		slots[i] = client.Slot()
+		wg.Go(func() {
+			resp := get(t, slots[i], s.url())
+			if string(resp.Body) != "hello" {
+				t.Error(resp.Cause, resp.Err)
+			}
+			client.Release(resp)
+		})
+	}
+	for range n {
+		<-arrived
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&during)
+	close(release)
+	wg.Wait()
+	for _, slot := range slots {
+		require.Equal(t, 1, slot.Kept())
+		slot.Close()
+	}
+	// 600 readers would be 9.6 MB; the test's own server needs 4 KiB for each.
+	require.Less(t, int64(during.HeapAlloc)-int64(before.HeapAlloc), int64(9<<20))
+	t.Logf("heap grew by %d bytes a fetch, the server's half included", (int64(during.HeapAlloc)-int64(before.HeapAlloc))/n)
 }

@@ -1,0 +1,123 @@
+package fetcher
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"orbweaver/core/crawl"
+	"orbweaver/messages"
+)
+
+// Deps is what a fetcher actor needs. All are required.
+type Deps struct {
+	Client   *Client
+	Pipeline *actor.PID // gets a Page for each fetch that the site ended
+	Log      logrus.FieldLogger
+}
+
+// Actor is the worker of one concurrency slot of a domain, its parent. It does
+// one fetch at a time, inside Receive, and keeps nothing between two of them.
+//
+//	in   Fetch                        from the domain
+//	out  Sent, then FetchDone         to the domain
+//	     Page, before the FetchDone   to the pipeline
+//
+// Every Fetch is answered by one FetchDone, also when fetching panics. There is
+// no Page for a robots.txt fetch, nor for one that ended by our own doing:
+// cancelled, too late, or stale. The Actor stops with its parent; a fetch is cut
+// short by closing the connections that the Fetch carries.
+type Actor struct {
+	deps Deps
+}
+
+// Props makes the props of a domain's fetchers.
+func Props(deps Deps) *actor.Props {
+	if deps.Client == nil || deps.Pipeline == nil || deps.Log == nil {
+		panic("fetcher: Deps has a nil field")
+	}
+	return actor.PropsFromProducer(func() actor.Actor { return &Actor{deps: deps} })
+}
+
+// Conns is a new Slot as what a domain knows of it.
+func (c *Client) Conns() messages.Conns { return c.Slot() }
+
+// Receive handles one message.
+func (a *Actor) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *messages.Fetch:
+		a.onFetch(ctx, msg)
+	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	default:
+		a.log(ctx).WithField("type", fmt.Sprintf("%T", msg)).Warn("unexpected message")
+	}
+}
+
+func (a *Actor) onFetch(ctx actor.Context, msg *messages.Fetch) {
+	resp := a.fetch(ctx, msg)
+	done := &messages.FetchDone{
+		ID:       msg.Lease.Request.ID,
+		Fetcher:  ctx.Self(),
+		Outcome:  outcome(resp),
+		PageSent: !msg.Robots && endedBySite(resp.Cause),
+	}
+	if msg.Robots {
+		done.Robots = resp
+	}
+	if warn := a.deps.Client.cfg.WarnSize; warn > 0 && int64(len(resp.Body)) > warn {
+		a.log(ctx).WithFields(logrus.Fields{"url": resp.URL, "bytes": len(resp.Body)}).Warn("response is larger than DOWNLOAD_WARNSIZE")
+	}
+	if done.PageSent {
+		ctx.Send(a.deps.Pipeline, &messages.Page{Lease: msg.Lease, Slot: msg.Slot, Response: resp})
+	}
+	ctx.Send(ctx.Sender(), done)
+}
+
+// fetch does the work. A panic fails this request, or the domain would wait for
+// its end for ever.
+func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Response) {
+	req := msg.Lease.Request
+	defer func() {
+		if reason := recover(); reason != nil {
+			resp = &crawl.Response{URL: req.URL, Cause: crawl.CausePanic, Err: errText(fmt.Sprint(reason))}
+			a.log(ctx).WithFields(logrus.Fields{"url": req.URL, "err": resp.Err, "stack": string(debug.Stack())}).Error("fetch panicked")
+		}
+	}()
+	slot, ok := msg.Conns.(*Slot)
+	if !ok {
+		panic(fmt.Sprintf("fetcher: connections are a %T", msg.Conns))
+	}
+	return slot.Do(context.Background(), req, Permit{NotAfter: msg.NotAfter}, func(at time.Time) {
+		ctx.Send(ctx.Sender(), &messages.Sent{ID: req.ID, At: at})
+	})
+}
+
+func (a *Actor) log(ctx actor.Context) logrus.FieldLogger {
+	return a.deps.Log.WithField("actor", ctx.Self().Id)
+}
+
+// endedBySite reports whether a fetch's end is for the pipeline to judge.
+func endedBySite(cause crawl.Cause) bool {
+	return cause != crawl.CauseCancelled && cause != crawl.CauseTooLate && cause != CauseStale
+}
+
+// outcome is what the domain and its throttle learn from a response.
+func outcome(resp *crawl.Response) messages.Outcome {
+	o := messages.Outcome{
+		Status:  resp.Status,
+		Cause:   resp.Cause,
+		Err:     resp.Err,
+		Latency: resp.Latency,
+		SentAt:  resp.SentAt,
+		Stale:   resp.Cause == CauseStale,
+		Bytes:   resp.Wire,
+	}
+	if resp.Status >= 300 {
+		o.RetryAfter = resp.Header("Retry-After")
+	}
+	return o
+}
