@@ -17,6 +17,8 @@ var (
 	ErrStaleRun = errors.New("rqueue: crawl has a newer run")
 	// ErrNotRunning: the crawl is finished or stopped.
 	ErrNotRunning = errors.New("rqueue: crawl is not running")
+	// ErrWaiting: the URL's request waits or is leased; it cannot be forgotten now.
+	ErrWaiting = errors.New("rqueue: request waits or is leased")
 	// ErrLayout: the store was set up with another layout.
 	ErrLayout = errors.New("rqueue: store has another layout")
 )

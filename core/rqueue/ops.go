@@ -55,6 +55,7 @@ type Renew struct {
 	State       SlotState // written: all but NextIn and Paused
 
 	Paused   bool      // out: the slot's pause as steered
+	Ready    bool      // out: requests came to an empty queue since the last Lease: lease again
 	Deadline time.Time // out
 }
 

@@ -16,18 +16,24 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Config is what a node says about its use of the store.
 type Config struct {
-	Node      string        // member id, unique for each process start; required, no '.' or blanks
+	Node      string        // member id, unique for each process start; required, no '.', '|' or blanks
 	Prefix    string        // system prefix of keys shared by all crawls; default "orbweaver"
 	Shards    int           // hash-tag shards, fixed in <p>:layout at the store's first use; default 64
 	TTL       time.Duration // life of a slot lease without renewal; default 8 s
 	Margin    time.Duration // the local deadline is this much earlier; default 1.5 s
 	MaxLost   int           // recoveries of one request before it is dead; default 20
 	SeenCache int           // fingerprints known as seen, kept on the node; default 1<<18 (8 bytes each)
+
+	// ShardOf gives a host's shard (modulo Shards): all hosts of one registrable
+	// domain should share it. Every node of a store must use the same; default
+	// FNV-1a over the host. Safe for concurrent use.
+	ShardOf func(host string) int
 
 	// Exclusive says that only this process can reach the store (embedded, under a
 	// folder lock): no quarantine after its restart, no doubt about other owners.
@@ -47,6 +53,9 @@ func (c Config) WithDefaults() Config {
 	c.Margin = cmp.Or(c.Margin, 1500*time.Millisecond)
 	c.MaxLost = cmp.Or(c.MaxLost, 20)
 	c.SeenCache = cmp.Or(c.SeenCache, 1<<18)
+	if c.ShardOf == nil && c.Shards > 0 {
+		c.ShardOf = fnvShard(c.Shards)
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -56,8 +65,14 @@ func (c Config) WithDefaults() Config {
 // Validate reports every problem of a config that has its defaults.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Node == "" {
-		errs = append(errs, errors.New("rqueue: Node is empty"))
+	if c.Node == "" || strings.ContainsAny(c.Node, ".| \t\r\n") {
+		errs = append(errs, fmt.Errorf("rqueue: node id %q: want one without dots, bars and blanks", c.Node))
+	}
+	if c.MaxLost < 1 || c.MaxLost > 254 {
+		errs = append(errs, fmt.Errorf("rqueue: MaxLost %d: want 1 to 254", c.MaxLost))
+	}
+	if c.SeenCache < 0 {
+		errs = append(errs, fmt.Errorf("rqueue: SeenCache %d: want 0 or more", c.SeenCache))
 	}
 	if c.Shards < 1 || c.Shards > 16384 {
 		errs = append(errs, fmt.Errorf("rqueue: SHARDS %d: want 1 to 16384", c.Shards))

@@ -1,0 +1,63 @@
+package rqueue
+
+import (
+	"context"
+	"time"
+)
+
+// Cursor is a place in a crawl's due index; the zero value is its beginning.
+type Cursor struct {
+	shard int // from 1
+	score string
+	host  string
+}
+
+// Due is one page of the hosts that someone must look at now.
+type Due struct {
+	Hosts []string
+	Next  Cursor        // the next page; zero: that was all
+	Later time.Duration // until the earliest later entry this page saw; < 0: it saw none
+}
+
+// Due reads up to limit hosts (1 to 10000) whose entry is due, in the order of
+// shards and times. An entry that is moved meanwhile is neither skipped nor
+// blocks the others (rule 12). One call to the store, cheap when nothing is due.
+func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
+	r, err := c.f.call(ctx, c.f.scripts.due, func(a *args) {
+		for i := range c.keys.shards {
+			a.key(c.keys.shards[i].index)
+		}
+		c.f.clock(a)
+		a.int(int64(min(max(limit, 1), 10000)))
+		a.int(int64(max(from.shard, 1)))
+		a.str(from.score)
+		a.str(from.host)
+	})
+	if err != nil {
+		return Due{}, err
+	}
+	n := r.array()
+	r.int()
+	later, shard := r.int(), r.int()
+	d := Due{Later: time.Duration(later) * millisecond}
+	if later < 0 {
+		d.Later = -1
+	}
+	score := r.string()
+	for i := 4; i < n && r.err == nil; i++ {
+		d.Hosts = append(d.Hosts, r.string())
+	}
+	if err := r.ok("due"); err != nil {
+		return Due{}, err
+	}
+	if shard > 0 {
+		d.Next = Cursor{shard: int(shard), score: score}
+		if score != "" && len(d.Hosts) > 0 {
+			d.Next.host = d.Hosts[len(d.Hosts)-1]
+		}
+	}
+	return d, nil
+}
+
+// Done reports whether there is no next page.
+func (c Cursor) Done() bool { return c.shard == 0 }

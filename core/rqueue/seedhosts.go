@@ -1,0 +1,41 @@
+package rqueue
+
+import (
+	"context"
+	"fmt"
+)
+
+// seedHosts is the SET of the hosts of a crawl's seeds: its scope, for all nodes.
+func (c *Crawl) seedHosts() string { return c.spec.Name + ":seed_hosts" }
+
+// AddSeedHosts adds to the hosts that the scope of the seeds covers.
+func (c *Crawl) AddSeedHosts(ctx context.Context, hosts []string) error {
+	if len(hosts) == 0 {
+		return nil
+	}
+	members := make([]any, len(hosts))
+	for i, h := range hosts {
+		members[i] = h
+	}
+	if err := c.f.rdb.SAdd(ctx, c.seedHosts(), members...).Err(); err != nil {
+		return fmt.Errorf("rqueue: add seed hosts of %s: %w", c.spec.Name, err)
+	}
+	return nil
+}
+
+// SeedHosts lists them.
+func (c *Crawl) SeedHosts(ctx context.Context) ([]string, error) {
+	hosts, err := c.f.rdb.SMembers(ctx, c.seedHosts()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("rqueue: read seed hosts of %s: %w", c.spec.Name, err)
+	}
+	return hosts, nil
+}
+
+// ClearSeedHosts forgets them: a crawl that begins anew learns them again.
+func (c *Crawl) ClearSeedHosts(ctx context.Context) error {
+	if err := c.f.rdb.Del(ctx, c.seedHosts()).Err(); err != nil {
+		return fmt.Errorf("rqueue: clear seed hosts of %s: %w", c.spec.Name, err)
+	}
+	return nil
+}
