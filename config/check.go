@@ -184,10 +184,10 @@ func (v adminValue) set(in input) error {
 
 // crossCheck finds values that are each in range but do not go together. It
 // leaves out settings that were refused, for their defaults were not chosen.
-func crossCheck(c *Config, refused map[string]bool) []*Problem {
-	var found []*Problem
+func crossCheck(c *Config, refused map[string]bool) []*SettingError {
+	var found []*SettingError
 	bad := func(name, format string, args ...any) {
-		found = append(found, &Problem{Source: c.Source(name), Key: name, Text: fmt.Sprintf(format, args...)})
+		found = append(found, &SettingError{Source: c.Source(name), Key: name, Text: fmt.Sprintf(format, args...)})
 	}
 	fine := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return refused[name] })

@@ -54,8 +54,7 @@ func readFile(path string) ([]byte, error) {
 
 // cause drops the path, which the problem names already.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

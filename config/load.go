@@ -22,7 +22,7 @@ type Sources struct {
 }
 
 // Load brings the sources together. Its error joins every problem found, each a
-// *Problem of one line; no Config is returned then.
+// *SettingError of one line; no Config is returned then.
 func Load(from Sources) (*Config, error) {
 	c := Default()
 	c.origins = map[string]string{}
@@ -50,7 +50,7 @@ type loader struct {
 	byName   map[string]*Setting // aliases too
 	byPath   map[string]*Setting
 	byFlag   map[string]*Setting
-	problems []*Problem
+	problems []*SettingError
 	bad      map[string]bool // names of settings whose value was refused
 }
 
@@ -73,7 +73,7 @@ func newLoader(c *Config) *loader {
 }
 
 func (l *loader) problem(source, key, text string) {
-	l.problems = append(l.problems, &Problem{Source: source, Key: key, Text: text})
+	l.problems = append(l.problems, &SettingError{Source: source, Key: key, Text: text})
 }
 
 // apply sets a value and notes where it came from.

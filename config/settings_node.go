@@ -32,7 +32,8 @@ func logSettings(c *Log) []Setting {
 		Doc: "Least level that is logged. CRITICAL is taken for fatal.",
 		Why: "debug is a line for every request.",
 		value: enumValue{
-			&c.Level, []string{"debug", "info", "warning", "error", "fatal"},
+			&c.Level,
+			[]string{"debug", "info", "warning", "error", "fatal"},
 			map[string]string{"warn": "warning", "critical": "fatal"},
 		},
 	}, {

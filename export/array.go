@@ -124,27 +124,23 @@ func (w *array) Write(items [][]byte) error {
 		buf = append(buf, '\n')
 		buf = append(buf, bytes.TrimSpace(item)...)
 	}
+	stay := len(buf)
+	if !w.s.stream { // there the end could not be taken back
+		buf = append(buf, arrayEnd...)
+	}
 	w.buf = buf
-	if err := w.s.put(buf, w.ending()); err != nil {
+	if err := w.s.put(buf, stay); err != nil {
 		return err
 	}
 	w.begun, w.empty = true, false
 	return nil
 }
 
-// ending is what closes the array for now; on a stream it cannot be taken back.
-func (w *array) ending() []byte {
-	if w.s.stream {
-		return nil
-	}
-	return []byte(arrayEnd)
-}
-
 func (w *array) Dropped() map[string]int64 { return nil }
 
 func (w *array) Flush() (int64, error) {
 	if w.begun && !w.s.stream && len(w.s.tail) == 0 { // resumed, and nothing came since
-		if err := w.s.put(nil, []byte(arrayEnd)); err != nil {
+		if err := w.s.put([]byte(arrayEnd), 0); err != nil {
 			return 0, err
 		}
 	}
@@ -157,9 +153,9 @@ func (w *array) Close() error {
 	switch {
 	case w.s.lost != nil:
 	case !w.begun:
-		err = w.s.put([]byte("["), []byte(arrayEnd))
+		err = w.s.put([]byte("["+arrayEnd), 1)
 	case w.s.stream:
-		err = w.s.put([]byte(arrayEnd), nil)
+		err = w.s.put([]byte(arrayEnd), len(arrayEnd))
 	default:
 		_, err = w.Flush()
 	}

@@ -55,8 +55,7 @@ func (w *table) readHeader() error {
 	r := csv.NewReader(bytes.NewReader(text))
 	columns, err := r.Read()
 	if err != nil {
-		var bad *csv.ParseError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 			err = bad.Err
 		}
 		return fmt.Errorf("has no CSV header to go on under (%w): overwrite it (-O) or choose another file", err)
@@ -115,7 +114,7 @@ func (w *table) Write(items [][]byte) error {
 		buf, w.row = w.appendRow(buf, row), row
 	}
 	w.buf = buf
-	if err := w.s.put(buf, nil); err != nil {
+	if err := w.s.put(buf, len(buf)); err != nil {
 		return err
 	}
 	w.columns, w.index, w.broken = columns, index, false

@@ -53,10 +53,13 @@ func TestWrite(t *testing.T) {
 
 		{"Table", "a.csv", "", false, [][][]byte{items(`{"b":1,"a":"x"}`), items(`{"a":"y","b":2.50}`)}, "b,a\r\n1,x\r\n2.50,y\r\n"},
 		{"TableNothing", "a.csv", "", false, nil, ""},
-		{"TableValues", "a.csv", "", false, [][][]byte{items(
-			`{"t":"a,b","q":"say \"hi\"","n":null,"b":true,"f":false,"l":["x","y"],"m":["x",1],"o":{"k": 1},"e":[],"z":["x",null]}`,
-			`{"t":"line\nbreak","q":"\r","n":"ü\u0000","b":1e3}`)},
-			"t,q,n,b,f,l,m,o,e,z\r\n\"a,b\",\"say \"\"hi\"\"\",,True,False,\"x,y\",\"[\"\"x\"\",1]\",\"{\"\"k\"\": 1}\",,\"[\"\"x\"\",null]\"\r\n\"line\nbreak\",\"\r\",ü\x00,1e3,,,,,,\r\n"},
+		{
+			"TableValues", "a.csv", "", false,
+			[][][]byte{items(
+				`{"t":"a,b","q":"say \"hi\"","n":null,"b":true,"f":false,"l":["x","y"],"m":["x",1],"o":{"k": 1},"e":[],"z":["x",null]}`,
+				`{"t":"line\nbreak","q":"\r","n":"ü\u0000","b":1e3}`)},
+			"t,q,n,b,f,l,m,o,e,z\r\n\"a,b\",\"say \"\"hi\"\"\",,True,False,\"x,y\",\"[\"\"x\"\",1]\",\"{\"\"k\"\": 1}\",,\"[\"\"x\"\",null]\"\r\n\"line\nbreak\",\"\r\",ü\x00,1e3,,,,,,\r\n",
+		},
 		{"TableOneEmptyCell", "a.csv", "", false, [][][]byte{items(`{"a":null}`)}, "a\r\n\"\"\r\n"},
 		{"TableMissingAndUnknown", "a.csv", "", false, [][][]byte{items(`{"a":1,"b":2}`, `{"c":3,"b":4}`)}, "a,b\r\n1,2\r\n,4\r\n"},
 		{"TableRepeatedName", "a.csv", "", false, [][][]byte{items(`{"a":1,"b":2,"a":3}`)}, "a,b\r\n3,2\r\n"},

@@ -229,10 +229,9 @@ func TestRandomFaults(t *testing.T) {
 			for seed := range int64(60) {
 				random := rand.New(rand.NewSource(seed)) //nolint:gosec // a test's schedule
 				path := filepath.Join(t.TempDir(), file)
-				offset, safe, next := NoOffset, 0, 0 // checkpoint: offset holds the batches before safe
 				w, f := openFaulty(t, path, NoOffset)
-				var err error
-				offset, err = w.Flush()
+				safe, next := 0, 0
+				offset, err := w.Flush() // the checkpoint: offset holds the batches before safe
 				require.NoError(t, err)
 				for steps := 0; next < batches; steps++ {
 					require.Less(t, steps, 10_000)

@@ -36,7 +36,7 @@ func (w *lines) Write(items [][]byte) error {
 		buf = append(buf, '\n')
 	}
 	w.buf = buf
-	if err := w.s.put(buf, nil); err != nil {
+	if err := w.s.put(buf, len(buf)); err != nil {
 		return err
 	}
 	w.broken = false

@@ -89,16 +89,17 @@ func (s *sink) cut(size int64) error {
 	return nil
 }
 
-// put writes a chunk. On an error the sink is as before and put can be called again.
-func (s *sink) put(body, tail []byte) error {
+// put writes a chunk of which the first bytes stay and the rest is the tail. On
+// an error the sink is as before and put can be called again.
+func (s *sink) put(chunk []byte, stay int) error {
 	if s.lost != nil {
 		return fmt.Errorf("export: write %s: %w", s.path, s.lost)
 	}
 	var err error
 	if s.stream {
-		err = s.putStream(append(body, tail...))
+		err = s.putStream(chunk)
 	} else {
-		err = s.putFile(body, tail)
+		err = s.putFile(chunk, stay)
 	}
 	if err != nil {
 		return fmt.Errorf("export: write %s: %w", s.path, cause(err))
@@ -106,11 +107,10 @@ func (s *sink) put(body, tail []byte) error {
 	return nil
 }
 
-func (s *sink) putFile(body, tail []byte) error {
+func (s *sink) putFile(chunk []byte, stay int) error {
 	if err := s.repair(); err != nil {
 		return err
 	}
-	chunk := append(body, tail...)
 	n, err := s.f.WriteAt(chunk, s.end)
 	size := s.end + int64(len(chunk))
 	if err == nil && size < s.size { // what was overwritten was longer
@@ -122,8 +122,8 @@ func (s *sink) putFile(body, tail []byte) error {
 		_ = s.repair() // at once if the disk lets us, else before the next chunk
 		return err
 	}
-	s.end += int64(len(body))
-	s.tail, s.size = append(s.tail[:0], tail...), size
+	s.end += int64(stay)
+	s.tail, s.size = append(s.tail[:0], chunk[stay:]...), size
 	return nil
 }
 
@@ -222,8 +222,7 @@ func (s *sink) lastByte() (b byte, ok bool, err error) {
 
 // cause drops the path of an *os.PathError, which the caller names.
 func cause(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Problem is one thing wrong with the settings. Load joins all it finds.
-type Problem struct {
+// SettingError is one thing that is wrong with the settings. Load joins all it finds.
+type SettingError struct {
 	Source string // "cluster.yaml:12:5" (line and column in bytes from 1), "env ORBWEAVER_X", "-s X", "--redis"
 	Key    string // key path in the file, or setting name; "" when the whole source is meant
 	Text   string // what is wrong and what to do
 }
 
 // Error is one line: where, which setting, what is wrong and what to do.
-func (p *Problem) Error() string {
+func (p *SettingError) Error() string {
 	if p.Key == "" {
 		return fmt.Sprintf("config: %s: %s", p.Source, p.Text)
 	}
