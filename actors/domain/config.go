@@ -1,0 +1,81 @@
+package domain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"orbweaver/core/throttle"
+	"orbweaver/messages"
+)
+
+// Config is the settings of `domains` and its domains.
+type Config struct {
+	MaxDomains    int           // live domain actors (MAX_DOMAINS); default 10,000
+	Idle          time.Duration // a domain without work stays so long (DOMAIN_IDLE); default 1 s
+	LeaseBatch    int           // most requests leased at once (LEASE_BATCH); default 16
+	TTL           time.Duration // of slot leases (SLOT_TTL); default 8 s
+	Renew         time.Duration // a held slot is renewed this often (SLOT_RENEW); default 2 s
+	Slack         time.Duration // spare time stored with next_at; default 500 ms
+	RobotsObey    bool          // ROBOTSTXT_OBEY
+	RobotsAgent   string        // product token for robots.txt (ROBOTSTXT_USER_AGENT); required with RobotsObey
+	RobotsMaxAge  time.Duration // RFC 9309 §2.4; default 24 h
+	RobotsRetry   time.Duration // first wait after robots.txt could not be had, doubling; default 1 s
+	RobotsRetryTo time.Duration // its cap; default 10 min
+	Throttle      throttle.Config
+}
+
+// WithDefaults fills zero fields; Throttle is taken as it is.
+func (c Config) WithDefaults() Config {
+	c.MaxDomains = cmp.Or(c.MaxDomains, 10_000)
+	c.Idle = cmp.Or(c.Idle, time.Second)
+	c.LeaseBatch = cmp.Or(c.LeaseBatch, 16)
+	c.TTL = cmp.Or(c.TTL, 8*time.Second)
+	c.Renew = cmp.Or(c.Renew, 2*time.Second)
+	c.Slack = cmp.Or(c.Slack, 500*time.Millisecond)
+	c.RobotsMaxAge = cmp.Or(c.RobotsMaxAge, 24*time.Hour)
+	c.RobotsRetry = cmp.Or(c.RobotsRetry, time.Second)
+	c.RobotsRetryTo = cmp.Or(c.RobotsRetryTo, 10*time.Minute)
+	return c
+}
+
+// Validate reports every problem of a config that has its defaults.
+func (c Config) Validate() error {
+	var errs []error
+	if c.MaxDomains < 1 {
+		errs = append(errs, fmt.Errorf("domain: MAX_DOMAINS %d: want 1 or more", c.MaxDomains))
+	}
+	if c.LeaseBatch < 1 {
+		errs = append(errs, fmt.Errorf("domain: LEASE_BATCH %d: want 1 or more", c.LeaseBatch))
+	}
+	if c.Renew >= c.TTL/2 {
+		errs = append(errs, fmt.Errorf("domain: SLOT_RENEW %s: want less than half of SLOT_TTL %s", c.Renew, c.TTL))
+	}
+	if c.RobotsObey && c.RobotsAgent == "" {
+		errs = append(errs, errors.New("domain: ROBOTSTXT_USER_AGENT is empty"))
+	}
+	return errors.Join(append(errs, c.Throttle.Validate())...)
+}
+
+// Deps is who `domains` and its domains talk to. All are required.
+type Deps struct {
+	Scheduler *actor.PID
+	Pipeline  *actor.PID
+	Fetcher   *actor.Props          // of one fetcher child
+	NewConns  func() messages.Conns // the connections of one slot
+	// StoreChanges counts the times the store became one that may have forgotten
+	// its last second.
+	StoreChanges func() uint64
+	Table        *Table
+	Log          logrus.FieldLogger
+}
+
+func (d Deps) check() {
+	if d.Scheduler == nil || d.Pipeline == nil || d.Fetcher == nil || d.NewConns == nil || d.StoreChanges == nil || d.Table == nil || d.Log == nil {
+		panic("domain: Deps has a nil field")
+	}
+}

@@ -1,0 +1,332 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
+	"orbweaver/messages"
+)
+
+// phase is what a domain may do with its slot:
+//
+//	acquiring   the slot is not ours yet; nothing is sent
+//	holding     the slot is ours until deadline
+//	releasing   everything is given back; the actor stops when that is stored
+type phase uint8
+
+const (
+	acquiring phase = iota
+	holding
+	releasing
+)
+
+func (p phase) String() string { return [...]string{"acquiring", "holding", "releasing"}[p] }
+
+// Domain is the actor of one slot.
+type Domain struct {
+	slot string
+	cfg  Config
+	deps Deps
+	log  logrus.FieldLogger
+
+	phase      phase
+	token      string
+	deadline   time.Time // local; nothing is written to the site after it
+	storedNext time.Time // local; the stored next_at is not before it
+	leaseNext  time.Time // the same once the lease under way is stored
+	store      uint64    // the store's changes when storedNext was written
+
+	reserveStore uint64    // the same for the reserve under way
+	touched      time.Time // when the lease was last extended
+	throttle     *throttle.Slot
+	conns        messages.Conns
+
+	works   []*work // crawls with something here, in the order of their turns
+	robots  map[string]*robotsFile
+	flights map[crawl.ID]*flight // at fetchers
+	idle    []*actor.PID         // fetchers without work
+	spawned int
+
+	// The steps on the frontier that were asked for and not answered; nil: none.
+	acquire *rqueue.Acquire
+	lease   *rqueue.Lease
+	renew   *rqueue.Renew
+	reserve *rqueue.Reserve
+	release *rqueue.Release
+
+	draining bool
+	idleFrom time.Time // since when there is nothing to do; zero: there is
+	retryAt  time.Time // no step on the frontier before it: the store failed
+	failures int       // of the store, in a row
+	reason   throttle.Reason
+	waitTo   time.Time // when dispatch should be tried again; zero: an event says
+	timer    *time.Timer
+	timerAt  time.Time
+	timerSeq int
+
+	lastStatus  int
+	lastError   string
+	lastLatency time.Duration
+	fetched     int64
+}
+
+// work is one crawl's requests at this slot.
+type work struct {
+	crawl     *rqueue.Crawl
+	buf       []rqueue.Leased // leased, not sent, in order
+	more      bool            // the queue may hold something that is due
+	waiting   int             // as last seen
+	delayedAt time.Time       // when the first delayed one is due; zero: none known
+	doubt     bool            // a lease call's outcome is unknown: recover first
+}
+
+// flight is one request at a fetcher.
+type flight struct {
+	lease rqueue.Leased
+	work  *work       // nil for a robots.txt fetch
+	file  *robotsFile // nil for a page
+	sent  bool
+}
+
+// newDomain makes the actor of a slot with work of the given crawls.
+func newDomain(slot string, crawls []*rqueue.Crawl, cfg Config, deps Deps) *Domain {
+	d := &Domain{slot: slot, cfg: cfg, deps: deps,
+		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: map[crawl.ID]*flight{}}
+	for _, c := range crawls {
+		d.work(c)
+	}
+	return d
+}
+
+// Receive implements actor.Actor.
+func (d *Domain) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		d.onStarted(ctx)
+	case *wake:
+		d.onWake(ctx, msg)
+	case *messages.Done:
+		d.onDone(ctx, msg)
+	case *messages.Sent:
+		d.onSent(ctx, msg)
+	case *messages.FetchDone:
+		d.onFetchDone(ctx, msg)
+	case *messages.CreditFree:
+		d.onCreditFree(ctx)
+	case *tick:
+		d.onTick(ctx, msg)
+	case *drain:
+		d.onDrain(ctx, msg)
+	case *messages.Inspect:
+		ctx.Respond(d.snapshot(time.Now()))
+	case *actor.Stopping, *actor.Restarting:
+		d.onStopping()
+	case *actor.Stopped, *actor.Terminated:
+	default:
+		d.log.WithField("type", typeName(msg)).Warn("unexpected message")
+	}
+}
+
+func typeName(v any) string { return fmt.Sprintf("%T", v) }
+
+func (d *Domain) onStarted(ctx actor.Context) {
+	d.log = d.deps.Log.WithFields(logrus.Fields{"actor": "domain", "domain": d.slot})
+	d.conns = d.deps.NewConns()
+	d.step(ctx)
+}
+
+func (d *Domain) onStopping() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	d.setReason(throttle.ReasonNone)
+	if d.conns != nil {
+		d.conns.Close()
+	}
+}
+
+func (d *Domain) onWake(ctx actor.Context, msg *wake) {
+	w := d.work(msg.crawl)
+	w.more = true
+	d.step(ctx)
+}
+
+// work finds or adds a crawl's work.
+func (d *Domain) work(c *rqueue.Crawl) *work {
+	for _, w := range d.works {
+		if w.crawl == c {
+			return w
+		}
+	}
+	w := &work{crawl: c, more: true}
+	d.works = append(d.works, w)
+	return w
+}
+
+func (d *Domain) onSent(ctx actor.Context, msg *messages.Sent) {
+	if f := d.flights[msg.ID]; f != nil && !f.sent {
+		f.sent = true
+		d.throttle.Started(msg.At)
+		d.step(ctx)
+	}
+}
+
+func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
+	f := d.flights[msg.ID]
+	if f == nil {
+		d.onStrayFetch(ctx, msg)
+		return
+	}
+	delete(d.flights, msg.ID)
+	d.idle = append(d.idle, msg.Fetcher)
+	now := time.Now()
+	d.learn(now, f, msg.Outcome)
+	switch {
+	case f.file != nil:
+		d.putCredit(ctx, f.lease.Request.ID)
+		d.onRobotsFetched(ctx, now, f.file, msg)
+	case !msg.PageSent:
+		// Not the request's fault: it waits again, first in line. When the slot is
+		// lost, the next recovery finds it.
+		d.putCredit(ctx, f.lease.Request.ID)
+		if d.phase == holding {
+			f.work.buf = append([]rqueue.Leased{f.lease}, f.work.buf...)
+		}
+	}
+	d.step(ctx)
+}
+
+// onStrayFetch takes the end of a fetch that an earlier incarnation of this domain
+// began: its fetcher is gone, and what it did not hand on must be recovered.
+func (d *Domain) onStrayFetch(ctx actor.Context, msg *messages.FetchDone) {
+	if msg.PageSent {
+		return
+	}
+	d.putCredit(ctx, msg.ID)
+	for _, w := range d.works {
+		w.doubt, w.more = true, true
+	}
+	d.step(ctx)
+}
+
+// learn tells the throttle how a fetch ended.
+func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
+	d.fetched++
+	unsent := !f.sent && o.SentAt.IsZero()
+	if !f.sent && !unsent {
+		d.throttle.Started(o.SentAt)
+	}
+	if unsent && (o.Cause == crawl.CauseTooLate || o.Cause == crawl.CauseCancelled || o.Cause == crawl.CauseForbidden || o.Cause == crawl.CauseBadURL) {
+		d.throttle.Abandoned()
+		return
+	}
+	r := throttle.Result{Status: o.Status, Latency: o.Latency, HasLatency: o.Latency > 0,
+		SiteFault: o.Cause.SiteFault(), Unsent: unsent}
+	if o.RetryAfter != "" {
+		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, now)
+	}
+	d.throttle.Done(now, r)
+	if o.Cause == crawl.CauseCancelled || o.Stale {
+		return
+	}
+	d.lastStatus, d.lastLatency = o.Status, o.Latency
+	if o.Cause != crawl.CauseNone {
+		d.lastError = string(o.Cause) + ": " + o.Err
+	}
+}
+
+func (d *Domain) putCredit(ctx actor.Context, id crawl.ID) {
+	if pid := d.deps.Table.Put(d.slot, id, false); pid != nil {
+		ctx.Send(pid, &messages.CreditFree{})
+	}
+}
+
+func (d *Domain) onCreditFree(ctx actor.Context) {
+	d.step(ctx)
+	if d.reason == ReasonCredits {
+		return // this domain is in line again
+	}
+	if pid := d.deps.Table.NextWaiting(); pid != nil { // it had no use for the credit
+		ctx.Send(pid, &messages.CreditFree{})
+	}
+}
+
+func (d *Domain) onTick(ctx actor.Context, msg *tick) {
+	if msg.seq != d.timerSeq {
+		return
+	}
+	d.timerAt = time.Time{}
+	d.step(ctx)
+}
+
+func (d *Domain) onDrain(ctx actor.Context, msg *drain) {
+	d.draining = true
+	if msg.now {
+		d.conns.Close()
+		d.conns = d.deps.NewConns()
+	}
+	d.step(ctx)
+}
+
+// onDone takes the answers of the frontier.
+func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
+	now := time.Now()
+	for _, op := range msg.Ops {
+		switch op := op.(type) {
+		case *rqueue.Acquire:
+			d.onAcquired(now, op)
+		case *rqueue.Recover:
+			d.onRecovered(op)
+		case *rqueue.Lease:
+			d.onLeased(now, op)
+		case *rqueue.Renew:
+			d.onRenewed(now, op)
+		case *rqueue.Reserve:
+			d.onReserved(now, op)
+		case *rqueue.RobotsGet:
+			d.onRobotsLoaded(now, op)
+		case *rqueue.Release:
+			if d.onReleased(ctx, now, op) {
+				return
+			}
+		case *rqueue.GiveBack, *rqueue.RobotsPut:
+			d.failed(now, opErr(op))
+		}
+	}
+	d.step(ctx)
+}
+
+func opErr(op rqueue.Op) error {
+	switch op := op.(type) {
+	case *rqueue.GiveBack:
+		return op.Err
+	case *rqueue.RobotsPut:
+		return op.Err
+	default:
+		return nil
+	}
+}
+
+// failed notes an error of the store; it reports whether err was one. Answers
+// that the protocol foresees are none.
+func (d *Domain) failed(now time.Time, err error) bool {
+	switch {
+	case err == nil:
+		d.failures = 0
+		return false
+	case errors.Is(err, rqueue.ErrLeaseLost), errors.Is(err, rqueue.ErrHeld), errors.Is(err, rqueue.ErrQuarantine),
+		errors.Is(err, rqueue.ErrPaused), errors.Is(err, rqueue.ErrStaleRun), errors.Is(err, rqueue.ErrNotRunning):
+		return false
+	}
+	d.failures++
+	d.retryAt = now.Add(jitter(min(2*time.Second, 100*time.Millisecond<<min(d.failures, 5))))
+	d.log.WithField("err", err).Debug("store failed")
+	return true
+}

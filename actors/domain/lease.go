@@ -1,0 +1,351 @@
+package domain
+
+import (
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
+	"orbweaver/messages"
+)
+
+// ask sends steps to the frontier; the answer is a messages.Done.
+func (d *Domain) ask(ctx actor.Context, ops ...rqueue.Op) {
+	ctx.Request(d.deps.Scheduler, &messages.Do{Ops: ops})
+}
+
+func (d *Domain) crawls() []*rqueue.Crawl {
+	out := make([]*rqueue.Crawl, len(d.works))
+	for i, w := range d.works {
+		out[i] = w.crawl
+	}
+	return out
+}
+
+// wantSlot asks for the slot, or stops a domain that has no use for it.
+func (d *Domain) wantSlot(ctx actor.Context, now time.Time) {
+	if d.acquire != nil || d.retryAt.After(now) {
+		return
+	}
+	if d.draining || len(d.works) == 0 {
+		if len(d.flights) == 0 {
+			d.phase = releasing
+			ctx.Send(ctx.Parent(), &passivate{d.slot})
+			ctx.Stop(ctx.Self())
+		}
+		return
+	}
+	d.acquire = &rqueue.Acquire{Slot: d.slot, Crawls: d.crawls()}
+	d.ask(ctx, d.acquire)
+}
+
+func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
+	if op != d.acquire {
+		return
+	}
+	d.acquire = nil
+	switch {
+	case d.failed(now, op.Err):
+		return
+	case op.Err != nil:
+		d.retryAt = now.Add(max(op.HeldFor, 50*time.Millisecond))
+		return
+	}
+	d.phase = holding
+	d.token, d.deadline, d.touched = op.Token, op.Deadline, now
+	d.storedNext, d.store = now.Add(max(0, op.State.NextIn)), d.deps.StoreChanges()
+	d.restore(now, op.State)
+	for _, w := range d.works {
+		w.doubt, w.more = true, true
+	}
+}
+
+// restore gives the throttle what the slot's last owner knew. A domain that had
+// the slot before keeps what it learned since, which is newer.
+func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
+	if d.fetched == 0 {
+		d.throttle.Restore(now, throttleState(st))
+	} else if st.NextIn > 0 {
+		d.throttle.Hold(now.Add(st.NextIn), throttle.ReasonDelay)
+	}
+	d.throttle.Pause(st.Paused)
+}
+
+func throttleState(st rqueue.SlotState) throttle.State {
+	return throttle.State{Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: throttle.Reason(st.Reason),
+		Backoff: seconds(st.Backoff), CrawlDelay: seconds(st.CrawlDelay), Failures: st.Failures, Paused: st.Paused}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// state is what is stored of the throttle with each step on the slot.
+func (d *Domain) state(now time.Time) rqueue.SlotState {
+	st := d.throttle.Snapshot(now)
+	return rqueue.SlotState{Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: string(st.Reason),
+		Backoff: st.Backoff.Seconds(), CrawlDelay: st.CrawlDelay.Seconds(), Failures: st.Failures, Latency: d.lastLatency.Seconds()}
+}
+
+// loseSlot ends the use of a slot whose lease is over: its connections are closed,
+// what was leased and not sent is left to the next owner's recovery. Pages that
+// were received may still be committed.
+func (d *Domain) loseSlot() {
+	d.conns.Close()
+	d.conns = d.deps.NewConns()
+	d.phase, d.token = acquiring, ""
+	d.lease, d.renew, d.reserve = nil, nil, nil
+	for _, w := range d.works {
+		w.buf, w.more = nil, true
+	}
+	d.idleFrom = time.Time{}
+}
+
+// refill leases more requests when few are left.
+func (d *Domain) refill(ctx actor.Context, now time.Time) {
+	if d.lease != nil || d.retryAt.After(now) {
+		return
+	}
+	buffered := 0
+	for _, w := range d.works {
+		buffered += len(w.buf)
+	}
+	most := d.throttle.Batch(d.cfg.TTL/2, d.cfg.LeaseBatch)
+	if buffered > most/2 {
+		return
+	}
+	for _, w := range d.works {
+		if !w.more && (w.delayedAt.IsZero() || w.delayedAt.After(now)) || len(w.buf) > most/2 {
+			continue
+		}
+		start, _ := d.throttle.LowestNext(now)
+		if start.Sub(now) > d.cfg.TTL/2 {
+			return // too far off to hold requests for it
+		}
+		delay := d.throttle.Delay()
+		lead := time.Duration(buffered) * delay // those already here leave first
+		op := &rqueue.Lease{Slot: d.slot, Token: d.token, Crawl: w.crawl, Max: most, StartIn: start.Sub(now) + lead,
+			Delay: delay, State: d.state(now)}
+		if delay > 0 {
+			op.Slack = d.cfg.Slack
+		}
+		d.lease = op
+		d.leaseNext = now.Add(op.StartIn + delay + op.Slack)
+		w.more = false
+		if w.doubt {
+			w.doubt = false
+			d.ask(ctx, &rqueue.Recover{Slot: d.slot, Token: d.token, Crawl: w.crawl, Keep: d.held(w)}, op)
+			return
+		}
+		d.ask(ctx, op)
+		return
+	}
+}
+
+// held lists a crawl's requests that are in this node's hands.
+func (d *Domain) held(w *work) []crawl.ID {
+	ids := d.deps.Table.Held(d.slot, w.crawl)
+	for i := range w.buf {
+		ids = append(ids, w.buf[i].Request.ID)
+	}
+	return ids
+}
+
+func (d *Domain) onRecovered(op *rqueue.Recover) {
+	if op.Err != nil {
+		d.work(op.Crawl).doubt = true
+		return
+	}
+	if op.Recovered > 0 {
+		d.log.WithField("requests", op.Recovered).Debug("leases recovered")
+	}
+}
+
+func (d *Domain) onLeased(now time.Time, op *rqueue.Lease) {
+	if op != d.lease || op.Token != d.token {
+		return
+	}
+	d.lease = nil
+	w := d.work(op.Crawl)
+	switch {
+	case d.failed(now, op.Err):
+		w.more, w.doubt = true, true
+		if d.leaseNext.Before(d.storedNext) { // it may have been carried out
+			d.storedNext = d.leaseNext
+		}
+	case errors.Is(op.Err, rqueue.ErrLeaseLost):
+		d.loseSlot()
+	case errors.Is(op.Err, rqueue.ErrPaused):
+		d.retryAt = now.Add(d.cfg.Renew)
+		w.more = true
+	case op.Err != nil: // stale run, not running
+		d.forget(w)
+	default:
+		d.extended(now, op.Deadline)
+		if op.StoredNext.After(d.storedNext) || len(op.Requests) > 0 {
+			d.storedNext = op.StoredNext
+		}
+		w.buf = append(w.buf, op.Requests...)
+		w.waiting, w.more = op.Waiting, w.more || op.Waiting > 0
+		w.delayedAt = time.Time{}
+		if op.DelayedIn >= 0 {
+			w.delayedAt = now.Add(op.DelayedIn)
+		}
+	}
+}
+
+// forget drops a crawl that is over or was flushed.
+func (d *Domain) forget(w *work) {
+	for i := range d.works {
+		if d.works[i] == w {
+			d.works = append(d.works[:i], d.works[i+1:]...)
+			return
+		}
+	}
+}
+
+func (d *Domain) extended(now, deadline time.Time) {
+	if deadline.After(d.deadline) {
+		d.deadline, d.touched = deadline, now
+	}
+}
+
+// keepSlot renews the lease when no other step has done so lately. Never after
+// the deadline: step has seen to that.
+func (d *Domain) keepSlot(ctx actor.Context, now time.Time) {
+	if d.renew != nil || d.lease != nil || now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
+		return
+	}
+	d.renew = &rqueue.Renew{Slot: d.slot, Token: d.token, Crawls: d.crawls(), State: d.state(now)}
+	d.ask(ctx, d.renew)
+}
+
+func (d *Domain) onRenewed(now time.Time, op *rqueue.Renew) {
+	if op != d.renew {
+		return
+	}
+	d.renew = nil
+	switch {
+	case d.failed(now, op.Err):
+	case errors.Is(op.Err, rqueue.ErrLeaseLost):
+		d.loseSlot()
+	case op.Err == nil:
+		d.extended(now, op.Deadline)
+		d.throttle.Pause(op.Paused)
+		if op.Ready {
+			for _, w := range d.works {
+				w.more = true
+			}
+		}
+	}
+}
+
+func (d *Domain) wantReserve(ctx actor.Context, now time.Time, delay time.Duration) {
+	if d.reserve != nil || d.retryAt.After(now) {
+		return
+	}
+	d.reserveStore = d.deps.StoreChanges()
+	d.reserve = &rqueue.Reserve{Slot: d.slot, Token: d.token, NextIn: delay + minSpare + d.cfg.Slack, State: d.state(now)}
+	d.ask(ctx, d.reserve)
+}
+
+func (d *Domain) onReserved(now time.Time, op *rqueue.Reserve) {
+	if op != d.reserve {
+		return
+	}
+	d.reserve = nil
+	switch {
+	case d.failed(now, op.Err):
+	case errors.Is(op.Err, rqueue.ErrLeaseLost):
+		d.loseSlot()
+	case op.Err != nil:
+	case d.store != d.reserveStore:
+		d.store, d.storedNext = d.reserveStore, op.StoredNext
+	case op.StoredNext.After(d.storedNext):
+		d.storedNext = op.StoredNext
+	}
+}
+
+// restOrGiveUp releases a slot that has had nothing to do for a while, or whose
+// next start is far off.
+func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
+	if len(d.flights) > 0 || d.lease != nil || d.renew != nil || d.reserve != nil {
+		d.idleFrom = time.Time{}
+		return
+	}
+	start, _ := d.throttle.LowestNext(now)
+	if start.Sub(now) > d.cfg.TTL {
+		d.giveUp(ctx, now)
+		return
+	}
+	for _, w := range d.works {
+		if len(w.buf) > 0 || w.more {
+			d.idleFrom = time.Time{}
+			return
+		}
+	}
+	switch {
+	case d.idleFrom.IsZero():
+		d.idleFrom = now
+	case now.Sub(d.idleFrom) >= d.cfg.Idle:
+		d.giveUp(ctx, now)
+	}
+}
+
+// giveUp gives unsent requests back and, when nothing is in flight, the slot.
+func (d *Domain) giveUp(ctx actor.Context, now time.Time) {
+	if d.lease != nil || d.retryAt.After(now) {
+		return // its requests must come back first
+	}
+	var ops []rqueue.Op
+	for _, w := range d.works {
+		if len(w.buf) > 0 {
+			ops = append(ops, &rqueue.GiveBack{Leased: w.buf})
+			w.buf = nil
+		}
+	}
+	if len(d.flights) == 0 {
+		start, _ := d.throttle.LowestNext(now)
+		d.phase = releasing
+		d.release = &rqueue.Release{Slot: d.slot, Token: d.token, Crawls: d.crawls(), NextIn: start.Sub(now), State: d.state(now)}
+		ops = append(ops, d.release)
+		ctx.Send(ctx.Parent(), &passivate{d.slot})
+	}
+	if len(ops) > 0 {
+		d.ask(ctx, ops...)
+	}
+}
+
+// onReleased stops the domain; true when it did. If the release could not be
+// stored, the lease lapses by itself: that costs its hosts one TTL.
+func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release) bool {
+	if op != d.release {
+		return false
+	}
+	if d.failed(now, op.Err) {
+		d.log.WithField("err", op.Err).Debug("slot not released, its lease will lapse")
+	}
+	for _, w := range d.works {
+		if w.more {
+			ctx.Send(ctx.Parent(), &messages.Wake{Refs: []rqueue.HostRef{{Crawl: w.crawl, Host: d.slot}}})
+		}
+	}
+	ctx.Stop(ctx.Self())
+	return true
+}
+
+func (d *Domain) snapshot(now time.Time) *Snapshot {
+	s := &Snapshot{Slot: d.slot, Phase: d.phase.String(), Delay: d.throttle.Delay(), Concurrency: d.cfg.Throttle.Concurrency(),
+		InUse: len(d.flights), Reason: d.reason, LastStatus: d.lastStatus, LastError: d.lastError, LastLatency: d.lastLatency,
+		Fetched: d.fetched, Fetchers: d.spawned, LeaseExpires: max(0, d.deadline.Sub(now))}
+	if start, _ := d.throttle.LowestNext(now); start.After(now) {
+		s.NextIn = start.Sub(now)
+	}
+	for _, w := range d.works {
+		s.Crawls = append(s.Crawls, w.crawl.Name())
+		s.Buffered += len(w.buf)
+		s.Waiting += w.waiting
+	}
+	return s
+}

@@ -1,0 +1,59 @@
+package domain
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
+)
+
+// wake tells a domain that a crawl has work due at its host.
+type wake struct{ crawl *rqueue.Crawl }
+
+// tick is a domain's timer; seq tells a superseded one.
+type tick struct{ seq int }
+
+// passivate tells `domains` that a domain is about to release its slot and stop:
+// wakes are kept until it has.
+type passivate struct{ slot string }
+
+// drain tells a domain to give its work back and stop; now cuts what is in flight.
+type drain struct{ now bool }
+
+// Snapshot is what a domain answers messages.Inspect with.
+type Snapshot struct {
+	Slot         string
+	Crawls       []string
+	Phase        string
+	Delay        time.Duration
+	Concurrency  int
+	InUse        int
+	NextIn       time.Duration // until the next start; 0: now
+	Reason       throttle.Reason
+	Buffered     int // leased, not sent
+	Waiting      int // in the queue as last seen
+	LastStatus   int
+	LastError    string
+	LastLatency  time.Duration
+	Fetched      int64
+	Fetchers     int
+	LeaseExpires time.Duration
+}
+
+// SupervisorSnapshot is what `domains` answers messages.Inspect with.
+type SupervisorSnapshot struct {
+	Domains []Child // by slot
+	Cap     int
+	Capped  int64 // wakes refused because the cap was reached
+}
+
+// Child is one live domain.
+type Child struct {
+	Slot     string
+	PID      *actor.PID
+	Mailbox  int
+	Restarts int
+	Leaving  bool
+}

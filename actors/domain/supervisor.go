@@ -1,0 +1,209 @@
+// Package domain holds `domains`, the supervisor of every slot that this node
+// owns, and the domain actor, one per live slot.
+//
+// `domains` spawns a domain when a host has work due, up to a cap, and keeps the
+// node's table of requests in flight. A domain holds its slot's lease, leases
+// requests, keeps the politeness of the slot (package throttle), asks robots.txt
+// and hands requests to its fetcher children.
+//
+//	in   Wake, Settled, Drain, Inspect           from the scheduler, the pipeline, the node
+//	out  Do -> scheduler, Fetch -> fetchers, Page -> pipeline
+//
+// A domain that panics is restarted: it acquires its slot anew and recovers all
+// leases but those in the table. All that a slot has learned is in Redis.
+package domain
+
+import (
+	"slices"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"orbweaver/actors/supervise"
+	"orbweaver/core/rqueue"
+	"orbweaver/messages"
+)
+
+// Supervisor is the `domains` actor.
+type Supervisor struct {
+	cfg  Config
+	deps Deps
+	log  logrus.FieldLogger
+
+	children map[string]*child
+	bySlotID map[string]string // child PID id -> slot
+	capped   int64
+	drainTo  *actor.PID // who asked for Drain; nil: not draining
+	drainNow bool
+}
+
+// child is what the supervisor knows of one domain.
+type child struct {
+	pid      *actor.PID
+	mailbox  actor.Mailbox
+	restarts atomic.Int64
+	leaving  bool
+	pending  []*rqueue.Crawl // woken while leaving
+
+	// crawls that were woken: what a restarted domain starts with. Each slice is
+	// never changed once it is stored.
+	crawls atomic.Pointer[[]*rqueue.Crawl]
+}
+
+// knows adds a crawl to those that a restart starts with.
+func (c *child) knows(crawl *rqueue.Crawl) {
+	var old []*rqueue.Crawl
+	if p := c.crawls.Load(); p != nil {
+		old = *p
+	}
+	if slices.Contains(old, crawl) {
+		return
+	}
+	all := append(slices.Clone(old), crawl)
+	c.crawls.Store(&all)
+}
+
+// NewSupervisor makes the `domains` actor. It panics when deps are missing.
+func NewSupervisor(cfg Config, deps Deps) *Supervisor {
+	deps.check()
+	return &Supervisor{cfg: cfg, deps: deps, log: deps.Log.WithField("actor", messages.DomainsName),
+		children: map[string]*child{}, bySlotID: map[string]string{}}
+}
+
+// Receive implements actor.Actor.
+func (s *Supervisor) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *messages.Wake:
+		s.onWake(ctx, msg)
+	case *messages.Settled:
+		s.onSettled(ctx, msg)
+	case *passivate:
+		s.onPassivate(msg)
+	case *actor.Terminated:
+		s.onTerminated(ctx, msg)
+	case *messages.Drain:
+		s.onDrain(ctx, msg)
+	case *messages.Inspect:
+		ctx.Respond(s.snapshot())
+	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	default:
+		s.log.WithField("type", typeName(msg)).Warn("unexpected message")
+	}
+}
+
+// HandleFailure implements actor.SupervisorStrategy for the domains: a domain
+// that fails too often is stopped; its lease lapses and the due index brings
+// its host back.
+func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, sup actor.Supervisor, pid *actor.PID, rs *actor.RestartStatistics, reason, message any) {
+	strategy := supervise.Strategy{Base: 50 * time.Millisecond, Max: 10 * time.Second, Window: time.Minute, Limit: 10, Log: s.log}
+	if c := s.children[s.bySlotID[pid.Id]]; c != nil {
+		c.restarts.Add(1)
+	}
+	strategy.HandleFailure(sys, sup, pid, rs, reason, message)
+}
+
+func (s *Supervisor) onWake(ctx actor.Context, msg *messages.Wake) {
+	if s.drainTo != nil {
+		return
+	}
+	for _, ref := range msg.Refs {
+		s.wake(ctx, ref)
+	}
+}
+
+func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef) {
+	c := s.children[ref.Host]
+	switch {
+	case c == nil && len(s.children) >= s.cfg.MaxDomains:
+		s.capped++ // the due index still has it
+	case c == nil:
+		s.spawn(ctx, ref)
+	case c.leaving:
+		c.pending = append(c.pending, ref.Crawl)
+	default:
+		c.knows(ref.Crawl)
+		ctx.Send(c.pid, &wake{ref.Crawl})
+	}
+}
+
+func (s *Supervisor) spawn(ctx actor.Context, ref rqueue.HostRef) {
+	c := &child{}
+	c.knows(ref.Crawl)
+	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(ref.Host, *c.crawls.Load(), s.cfg, s.deps) },
+		actor.WithMailbox(func() actor.Mailbox {
+			c.mailbox = actor.UnboundedLockfree()()
+			return c.mailbox
+		}))
+	pid, err := ctx.SpawnNamed(props, ref.Host)
+	if err != nil {
+		s.log.WithFields(logrus.Fields{"domain": ref.Host, "err": err}).Error("domain not started")
+		return
+	}
+	c.pid = pid
+	s.children[ref.Host] = c
+	s.bySlotID[pid.Id] = ref.Host
+	s.deps.Table.live.Add(1)
+}
+
+func (s *Supervisor) onSettled(ctx actor.Context, msg *messages.Settled) {
+	for _, p := range msg.Pages {
+		pid := s.deps.Table.Put(p.Slot, p.ID, p.Page)
+		for pid != nil && s.bySlotID[pid.Id] == "" { // it has stopped meanwhile
+			pid = s.deps.Table.NextWaiting()
+		}
+		if pid != nil {
+			ctx.Send(pid, &messages.CreditFree{})
+		}
+	}
+}
+
+func (s *Supervisor) onPassivate(msg *passivate) {
+	if c := s.children[msg.slot]; c != nil {
+		c.leaving = true
+	}
+}
+
+func (s *Supervisor) onTerminated(ctx actor.Context, msg *actor.Terminated) {
+	slot, ok := s.bySlotID[msg.Who.Id]
+	if !ok {
+		return
+	}
+	c := s.children[slot]
+	delete(s.children, slot)
+	delete(s.bySlotID, msg.Who.Id)
+	s.deps.Table.live.Add(-1)
+	if s.drainTo == nil {
+		for _, crawl := range c.pending {
+			s.wake(ctx, rqueue.HostRef{Crawl: crawl, Host: slot})
+		}
+	}
+	s.checkDrained(ctx)
+}
+
+func (s *Supervisor) onDrain(ctx actor.Context, msg *messages.Drain) {
+	s.drainTo = ctx.Sender()
+	s.drainNow = msg.Now
+	for _, c := range s.children {
+		ctx.Send(c.pid, &drain{now: msg.Now})
+	}
+	s.checkDrained(ctx)
+}
+
+func (s *Supervisor) checkDrained(ctx actor.Context) {
+	if s.drainTo != nil && len(s.children) == 0 {
+		ctx.Send(s.drainTo, &messages.Drained{})
+	}
+}
+
+func (s *Supervisor) snapshot() *SupervisorSnapshot {
+	out := &SupervisorSnapshot{Domains: make([]Child, 0, len(s.children)), Cap: s.cfg.MaxDomains, Capped: s.capped}
+	for slot, c := range s.children {
+		out.Domains = append(out.Domains, Child{Slot: slot, PID: c.pid, Mailbox: c.mailbox.UserMessageCount(),
+			Restarts: int(c.restarts.Load()), Leaving: c.leaving})
+	}
+	sort.Slice(out.Domains, func(i, j int) bool { return out.Domains[i].Slot < out.Domains[j].Slot })
+	return out
+}

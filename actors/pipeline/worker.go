@@ -1,0 +1,279 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
+
+	"orbweaver/core/crawl"
+	"orbweaver/core/extract"
+	"orbweaver/core/policy"
+	"orbweaver/core/rqueue"
+	"orbweaver/core/spider"
+	"orbweaver/core/weburl"
+	"orbweaver/messages"
+)
+
+// ErrDrop is how a Stage drops an item.
+var ErrDrop = errors.New("item dropped")
+
+// worker parses one page at a time.
+type worker struct {
+	deps      Deps
+	committer *actor.PID
+	log       logrus.FieldLogger
+	extractor *extract.Extractor
+	result    spider.Result
+	stats     []policy.Stat
+	probe     crawl.Request // a link while it is looked at
+}
+
+func newWorker(deps Deps, committer *actor.PID) *worker {
+	return &worker{deps: deps, committer: committer, log: deps.Log.WithField("actor", "parser"), extractor: extract.New()}
+}
+
+// Receive implements actor.Actor.
+func (w *worker) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *messages.Page:
+		w.onPage(ctx, msg)
+	case *messages.Drain:
+		ctx.Send(w.committer, workerDrained{})
+	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	default:
+		w.log.WithField("type", fmt.Sprintf("%T", msg)).Warn("unexpected message")
+	}
+}
+
+func (w *worker) onPage(ctx actor.Context, msg *messages.Page) {
+	job := w.deps.Jobs(msg.Lease.Crawl)
+	if job == nil { // the crawl is gone: its leases went with it
+		ctx.Send(w.deps.Domains, &messages.Settled{Pages: []messages.SettledPage{{Crawl: msg.Lease.Crawl, Slot: msg.Slot, ID: msg.Lease.Request.ID}}})
+		return
+	}
+	w.deps.Counters.Requests.Add(1)
+	w.deps.Counters.Bytes.Add(msg.Response.Wire)
+	out := w.judge(job, msg)
+	w.deps.Release(msg.Response)
+	ctx.Send(w.committer, out)
+}
+
+// judge decides what becomes of a page. A panic in it, the spider's included, is
+// the page's failure.
+func (w *worker) judge(job *Job, msg *messages.Page) (out *outcome) {
+	lease := msg.Lease
+	defer func() {
+		reason := recover()
+		if reason == nil {
+			return
+		}
+		text := fmt.Sprint(reason)
+		w.log.WithFields(logrus.Fields{"url": lease.Request.URL, "err": text, "stack": string(debug.Stack())}).Error("parsing panicked")
+		w.extractor = extract.New()
+		w.result.Reset()
+		out = w.failed(job, msg, crawl.CausePanic, text)
+	}()
+	out = &outcome{slot: msg.Slot, page: &rqueue.Page{Crawl: lease.Crawl, Host: lease.Host, ID: lease.Request.ID, Token: lease.Token}}
+	if msg.Disallowed {
+		out.stats = append(out.stats, count{policy.StatRobotsForbidden, 1})
+		return out
+	}
+	action := job.Policy.Decide(lease.Request, msg.Response, rand.Float64)
+	if err := w.apply(job, msg, action, out); err != nil {
+		return w.failed(job, msg, crawl.CausePanic, err.Error())
+	}
+	w.count(job, msg, action, out)
+	return out
+}
+
+// apply carries a decision out; an error is the spider's or a stage's.
+func (w *worker) apply(job *Job, msg *messages.Page, action policy.Action, out *outcome) error {
+	req, resp := msg.Lease.Request, msg.Response
+	switch action.Kind {
+	case policy.Parse:
+		out.isDoc = true
+		return w.parse(job, msg, out)
+	case policy.Ignore:
+		w.log.WithFields(logrus.Fields{"url": req.URL, "status": resp.Status}).Debug("response ignored")
+	case policy.Redirect:
+		w.redirect(job, msg, action.Request, out)
+	case policy.Retry, policy.Giveback:
+		out.page.End = rqueue.EndRetry
+		out.page.Retry, out.page.Cause, out.page.RetryIn = action.Request, action.Reason, max(action.Delay, msg.RetryIn)
+		if out.page.Retry == nil {
+			out.page.Retry = req
+		}
+		w.log.WithFields(logrus.Fields{"url": req.URL, "err": action.Reason, "detail": resp.Err, "retry_in": out.page.RetryIn}).Debug("request is tried again")
+	case policy.Dead:
+		out.page.End, out.page.Cause = rqueue.EndDead, action.Reason
+		if resp.Err != "" {
+			out.page.Cause += ": " + resp.Err
+		}
+		w.deps.Counters.Errors.Add(1)
+		w.log.WithFields(logrus.Fields{"url": req.URL, "err": out.page.Cause}).Warn("request given up")
+	}
+	return nil
+}
+
+func (w *worker) parse(job *Job, msg *messages.Page, out *outcome) error {
+	w.result.Reset()
+	page := w.extractor.Page(msg.Lease.Request, msg.Response)
+	defer w.extractor.Release()
+	if err := job.Spider.Parse(page, &w.result); err != nil {
+		return fmt.Errorf("spider: %w", err)
+	}
+	if err := w.items(job, page, out); err != nil {
+		return err
+	}
+	w.links(job, msg.Lease.Request, out)
+	return nil
+}
+
+func (w *worker) items(job *Job, page *spider.Page, out *outcome) error {
+	for i, json := range w.result.Items {
+		var err error
+		for _, stage := range job.Stages {
+			if json, err = stage.Process(page, json); err != nil {
+				break
+			}
+		}
+		switch {
+		case errors.Is(err, ErrDrop):
+			out.stats = append(out.stats, count{"item_dropped_count", 1})
+		case err != nil:
+			return fmt.Errorf("stage: %w", err)
+		default:
+			out.page.Items = append(out.page.Items, crawl.Item{ID: crawl.ItemID(page.Request.ID, i), JSON: json})
+		}
+	}
+	return nil
+}
+
+// links adds the links that are in scope and not known as seen.
+func (w *worker) links(job *Job, parent *crawl.Request, out *outcome) {
+	var t tally
+	for i, url := range w.result.Links {
+		w.probe.URL = url
+		if host, ok := w.wanted(job, &w.probe, &t); ok {
+			found := &crawl.Request{URL: url, Fingerprint: w.probe.Fingerprint}
+			w.follow(job, parent, found, host, uint32(i), out, &t) //nolint:gosec // links of one page
+		}
+	}
+	for i := range w.result.Requests {
+		found := w.result.Requests[i]
+		if host, ok := w.wanted(job, &found, &t); ok {
+			w.follow(job, parent, &found, host, uint32(len(w.result.Links)+i), out, &t) //nolint:gosec // links of one page
+		}
+	}
+	t.add(out)
+}
+
+// tally counts the links of a page that are not followed.
+type tally struct{ offsite, seen, refused int64 }
+
+func (t tally) add(out *outcome) {
+	for _, c := range []count{{policy.StatOffsiteFiltered, t.offsite}, {policy.StatDupeFiltered, t.seen}, {policy.StatURLLengthIgnored, t.refused}} {
+		if c.n > 0 {
+			out.stats = append(out.stats, c)
+		}
+	}
+}
+
+// wanted fingerprints a link and says whether it may be new, and of which host it is.
+func (w *worker) wanted(job *Job, found *crawl.Request, t *tally) (string, bool) {
+	host := weburl.Host(found.URL)
+	if host == "" || !job.Scope.Allows(host) {
+		t.offsite++
+		return "", false
+	}
+	found.Fingerprint = job.Fingerprint.Fingerprint(found)
+	if !found.DontFilter && job.Crawl.Known(found.Fingerprint.Member()) {
+		t.seen++
+		return "", false
+	}
+	return host, true
+}
+
+func (w *worker) follow(job *Job, parent, found *crawl.Request, host string, index uint32, out *outcome, t *tally) {
+	if job.Policy.Follow(parent, index, found) != policy.Followed {
+		t.refused++
+		return
+	}
+	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: found})
+}
+
+// redirect enqueues the target at its own slot. A seed's redirect shows where the
+// site lives: its host joins the scope of the seeds.
+func (w *worker) redirect(job *Job, msg *messages.Page, target *crawl.Request, out *outcome) {
+	host := weburl.Host(target.URL)
+	if msg.Lease.Request.Seed {
+		job.Scope.AddSeed(host)
+		target.Seed = true
+		out.seedHost = host
+	}
+	if !job.Scope.Allows(host) {
+		out.stats = append(out.stats, count{policy.StatOffsiteFiltered, 1})
+		return
+	}
+	target.Fingerprint = job.Fingerprint.Fingerprint(target)
+	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: target})
+}
+
+// failed is the outcome of a page that our own code failed on.
+func (w *worker) failed(job *Job, msg *messages.Page, cause crawl.Cause, text string) *outcome {
+	resp := &crawl.Response{URL: msg.Response.URL, Cause: cause, Err: text, SentAt: msg.Response.SentAt}
+	lease := msg.Lease
+	out := &outcome{slot: msg.Slot, page: &rqueue.Page{Crawl: lease.Crawl, Host: lease.Host, ID: lease.Request.ID, Token: lease.Token}}
+	out.stats = append(out.stats, count{"spider_exceptions/" + string(cause), 1})
+	action := job.Policy.Decide(lease.Request, resp, rand.Float64)
+	m := *msg
+	m.Response = resp
+	if err := w.apply(job, &m, action, out); err != nil { // neither retry nor dead can fail
+		out.page.End, out.page.Cause = rqueue.EndDead, err.Error()
+	}
+	return out
+}
+
+// count adds what the fetch adds to the crawl's statistics.
+func (w *worker) count(job *Job, msg *messages.Page, action policy.Action, out *outcome) {
+	req := msg.Lease.Request
+	w.stats = job.Policy.AppendStats(w.stats[:0], req, msg.Response, requestBytes(req), action)
+	for _, s := range w.stats {
+		out.stats = append(out.stats, count{s.Name, s.N})
+	}
+	if n := len(out.page.Items); n > 0 {
+		out.stats = append(out.stats, count{policy.StatItemScraped, int64(n)})
+	}
+	if out.isDoc {
+		out.stats = append(out.stats, count{depthName(req.Depth), 1})
+	}
+}
+
+// requestBytes is about how much was written for a request.
+func requestBytes(r *crawl.Request) int64 {
+	n := len(r.MethodOrGet()) + len(r.URL) + len(r.Body) + 200
+	for _, h := range r.Headers {
+		n += len(h.Name) + len(h.Value) + 4
+	}
+	return int64(n)
+}
+
+// depthNames are the counters of the depths that most pages have.
+var depthNames = func() (names [32]string) {
+	for i := range names {
+		names[i] = policy.StatRequestDepthCount + strconv.Itoa(i)
+	}
+	return names
+}()
+
+func depthName(depth int32) string {
+	if depth >= 0 && int(depth) < len(depthNames) {
+		return depthNames[depth]
+	}
+	return policy.StatRequestDepthCount + strconv.Itoa(int(depth))
+}

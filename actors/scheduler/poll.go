@@ -1,0 +1,131 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"orbweaver/core/rqueue"
+	"orbweaver/messages"
+)
+
+// armPoll sets the poll timer; a later call replaces it.
+func (a *Actor) armPoll(ctx actor.Context, d time.Duration) {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.pollSeq++
+	root, self, msg := ctx.ActorSystem().Root, ctx.Self(), pollNow{a.pollSeq}
+	a.timer = time.AfterFunc(d, func() { root.Send(self, msg) })
+}
+
+// wantPoll polls as soon as the poll that runs is over.
+func (a *Actor) wantPoll(ctx actor.Context) {
+	if a.polling {
+		a.pollSoon = true
+		return
+	}
+	a.armPoll(ctx, 0)
+}
+
+func (a *Actor) onPollNow(ctx actor.Context, msg pollNow) {
+	if msg.seq != a.pollSeq || a.polling || a.drainTo != nil {
+		return
+	}
+	a.polling = true
+	a.lastPoll = time.Now()
+	crawls := append([]*crawlState(nil), a.crawls...)
+	root, self := ctx.ActorSystem().Root, ctx.Self()
+	room := min(a.cfg.Wakes, a.deps.Room())
+	go func() { root.Send(self, a.poll(crawls, room)) }()
+}
+
+// poll reads seeds and due hosts of every crawl. It runs beside the actor and
+// touches only what it was given.
+func (a *Actor) poll(crawls []*crawlState, room int) *polled {
+	out := &polled{nextDue: -1}
+	var errs []error
+	for _, c := range crawls {
+		if c.done {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), a.cfg.Timeout)
+		err := a.pollCrawl(ctx, c, room, out)
+		cancel()
+		if err != nil && !errors.Is(err, rqueue.ErrNotRunning) {
+			errs = append(errs, err)
+		}
+	}
+	out.err = errors.Join(errs...)
+	return out
+}
+
+func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *polled) error {
+	claimed, err := a.takeSeeds(ctx, c, out)
+	if err != nil {
+		return err
+	}
+	if claimed >= a.cfg.SeedBatch {
+		out.more = true
+	}
+	left := room - len(out.wake)
+	if left <= 0 {
+		out.nextDue = 0
+		return nil
+	}
+	due, err := c.Crawl.Due(ctx, c.cursor, left)
+	if err != nil {
+		return err
+	}
+	c.cursor = due.Next
+	for _, host := range due.Hosts {
+		out.wake = append(out.wake, rqueue.HostRef{Crawl: c.Crawl, Host: host})
+	}
+	if !due.Next.Done() {
+		out.more = true
+	}
+	if due.Later >= 0 && (out.nextDue < 0 || due.Later < out.nextDue) {
+		out.nextDue = due.Later
+	}
+	if c.FinishWhenIdle && claimed == 0 && len(due.Hosts) == 0 && due.Later < 0 {
+		done, err := c.Crawl.Finish(ctx)
+		if err != nil {
+			return err
+		}
+		if done {
+			out.finished = append(out.finished, c.Crawl)
+		}
+	}
+	return nil
+}
+
+func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
+	a.polling = false
+	a.note(msg.err)
+	if len(msg.wake) > 0 {
+		ctx.Send(a.deps.Domains, &messages.Wake{Refs: msg.wake})
+	}
+	for _, done := range msg.finished {
+		for _, c := range a.crawls {
+			if c.Crawl == done && !c.done {
+				c.done = true
+				ctx.Send(c.Report, &Finished{Crawl: done})
+			}
+		}
+	}
+	a.checkDrained(ctx)
+	d := a.cfg.Poll
+	if msg.nextDue >= 0 && msg.nextDue < d {
+		d = max(msg.nextDue, 20*time.Millisecond)
+	}
+	if msg.more || a.pollSoon {
+		d = 0
+	}
+	a.pollSoon = false
+	if msg.err != nil {
+		d = max(d, time.Second)
+	}
+	a.armPoll(ctx, d)
+}

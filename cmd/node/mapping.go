@@ -1,0 +1,109 @@
+package main
+
+import (
+	"orbweaver/actors/domain"
+	"orbweaver/actors/fetcher"
+	"orbweaver/actors/pipeline"
+	"orbweaver/actors/scheduler"
+	"orbweaver/config"
+	"orbweaver/core/policy"
+	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
+	"orbweaver/core/weburl"
+)
+
+// How the settings reach each part.
+
+func throttleConfig(cfg *config.Config) throttle.Config {
+	t := cfg.Throttle
+	c := throttle.Default()
+	c.AutoThrottleEnabled = t.Enabled
+	c.AutoThrottleStartDelay = t.StartDelay
+	c.AutoThrottleMaxDelay = t.MaxDelay
+	c.AutoThrottleTargetConcurrency = t.TargetConcurrency
+	c.DownloadDelay = t.DownloadDelay
+	c.RandomizeDownloadDelay = t.RandomizeDelay
+	c.ConcurrentRequestsPerDomain = t.ConcurrencyPerDomain
+	c.ConcurrentRequestsPerIP = t.ConcurrencyPerIP
+	c.RetryAfterMax = t.RetryAfterMax
+	c.BackoffBase = t.BackoffBase
+	c.BackoffMax = t.BackoffMax
+	c.CrawlDelayMax = t.CrawlDelayMax
+	c.CircuitFailures = t.CircuitFailures
+	c.CircuitOpenFor = t.CircuitOpen
+	return c
+}
+
+func domainConfig(cfg *config.Config) domain.Config {
+	agent := cfg.Robots.UserAgent
+	if agent == "" {
+		agent = cfg.Fetch.Agent(version)
+	}
+	s := cfg.Scheduler
+	return domain.Config{MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
+		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg)}.WithDefaults()
+}
+
+func fetcherConfig(cfg *config.Config) fetcher.Config {
+	f := cfg.Fetch
+	warn := f.DownloadWarnSize
+	if warn == 0 {
+		warn = -1
+	}
+	return fetcher.Config{Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
+		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate}
+}
+
+func schedulerConfig(cfg *config.Config) scheduler.Config {
+	return scheduler.Config{SeedBatch: cfg.Redis.StartURLsBatchSize}.WithDefaults()
+}
+
+func pipelineConfig(cfg *config.Config) pipeline.Config {
+	p := cfg.Pipeline
+	c := pipeline.Config{Workers: p.ParseWorkers, Batch: p.CommitBatch, Linger: p.CommitLinger}
+	return c.WithDefaults()
+}
+
+func rqueueConfig(cfg *config.Config, exclusive bool) rqueue.Config {
+	s := cfg.Scheduler
+	shards := cfg.Redis.Shards
+	return rqueue.Config{Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, Exclusive: exclusive,
+		ShardOf: func(host string) int { return weburl.Shard(host, shards) }}
+}
+
+func policyConfig(cfg *config.Config) policy.Config {
+	r, f := cfg.Retry, cfg.Fetch
+	return policy.Config{
+		RetryEnabled: r.Enabled, RetryTimes: r.Times, RetryHTTPCodes: r.HTTPCodes, RetryBusyTimes: r.BusyTimes,
+		BackoffBase: r.BackoffBase, BackoffMax: r.BackoffMax, RetryPriorityAdjust: r.PriorityAdjust,
+		RetryAfterMax:   cfg.Throttle.RetryAfterMax,
+		RedirectEnabled: f.RedirectEnabled, RedirectMaxTimes: f.RedirectMaxTimes, RedirectPriorityAdjust: f.RedirectPriorityAdjust,
+		HTTPErrorAllowAll: cfg.Crawl.HTTPErrorAllowAll, HTTPErrorAllowedCodes: cfg.Crawl.HTTPErrorAllowedCodes,
+	}
+}
+
+func fingerprinter(cfg *config.Config) *weburl.Fingerprinter {
+	f := &weburl.Fingerprinter{IncludeHeaders: cfg.Scheduler.IncludeHeaders, KeepFragments: cfg.Scheduler.KeepFragments}
+	switch cfg.Scheduler.Fingerprinter {
+	case "2.6":
+		f.Rule = weburl.Rule26
+	case "scrapy-redis":
+		f.Rule = weburl.RuleScrapyRedis
+	default:
+		f.Rule = weburl.Rule27
+	}
+	return f
+}
+
+func crawlSpec(cfg *config.Config, name string) rqueue.Spec {
+	s, r := cfg.Scheduler, cfg.Redis
+	spec := rqueue.Spec{Name: name, QueueClass: rqueue.QueueClass(s.QueueClass), Filter: rqueue.Filter(s.DupeFilterMode),
+		DupefilterKey: config.Key(s.DupeFilterKey, name), StartURLsKey: config.Key(r.StartURLsKey, name), ItemsKey: config.Key(r.ItemsKey, name)}
+	switch {
+	case r.StartURLsAsSet:
+		spec.StartURLsType = "set"
+	case r.StartURLsAsZSet:
+		spec.StartURLsType = "zset"
+	}
+	return spec
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"time"
+
+	"orbweaver/core/rqueue"
+)
+
+// summary prints the crawl's statistics under Scrapy's names and writes them to
+// --stats FILE. It returns those of this run.
+func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, error) {
+	all, err := r.crawl.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := r.crawl.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	out := map[string]any{
+		"finish_reason":        r.reason,
+		"start_time":           r.started.UTC().Format(time.RFC3339Nano),
+		"finish_time":          now.UTC().Format(time.RFC3339Nano),
+		"elapsed_time_seconds": now.Sub(r.started).Seconds(),
+		"crawl":                r.crawl.Name(),
+	}
+	ours := map[string]int64{}
+	for name, n := range all {
+		if n -= r.before[name]; n != 0 {
+			ours[name] = n
+			out[name] = n
+		}
+	}
+	addScheduler(out, counts)
+	r.print(t, out)
+	if r.cfg.Crawl.StatsFile != "" {
+		if err := writeStats(r.cfg.Crawl.StatsFile, out); err != nil {
+			r.log.WithField("err", err).Error("statistics not written")
+		}
+	}
+	return ours, nil
+}
+
+// addScheduler adds what the queue says, for all runs of the crawl since it began.
+func addScheduler(out map[string]any, c rqueue.Counts) {
+	out["scheduler/enqueued/redis"] = c.Seen
+	out["scheduler/dequeued/redis"] = c.Done + c.Dead
+	for name, n := range map[string]int64{"scheduler/pending": c.Scheduled(), "scheduler/dead": c.Dead, "scheduler/lost": c.Lost} {
+		if n > 0 {
+			out[name] = n
+		}
+	}
+}
+
+func (r *crawlRun) print(t *terminal, out map[string]any) {
+	names := make([]string, 0, len(out))
+	for name := range out {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	for _, name := range names {
+		switch v := out[name].(type) {
+		case float64:
+			fmt.Fprintf(&b, "  %s: %.3f\n", name, v)
+		default:
+			fmt.Fprintf(&b, "  %s: %v\n", name, v)
+		}
+	}
+	if r.cfg.Log.Format == "json" {
+		r.log.WithField("stats", out).Info("crawl statistics")
+		return
+	}
+	fmt.Fprintf(t.err, "Crawl statistics:\n%s", b.String()) //nolint:errcheck // nobody is left to tell
+}
+
+func writeStats(file string, out map[string]any) error {
+	text, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return fmt.Errorf("node: encode statistics: %w", err)
+	}
+	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil { //nolint:gosec // a report
+		return fmt.Errorf("node: write %s: %w", file, err)
+	}
+	return nil
+}
