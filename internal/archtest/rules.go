@@ -46,6 +46,9 @@ func rules() map[string][]string {
 		"admin":           {"core/...", "messages"},
 		"cmd/node":        {anything},
 
+		// Tools of the repository.
+		"scripts/conformance": {},
+
 		// For tests.
 		"internal/actortest": {"core/...", "messages"},
 		"internal/archtest":  {},
