@@ -32,6 +32,10 @@ type Frontier struct {
 // scripts. The client must not retry by itself (MaxRetries -1): a retried lease
 // is leased twice. The client stays the caller's to close.
 func Open(ctx context.Context, rdb redis.UniversalClient, cfg Config) (*Frontier, error) {
+	return open(ctx, rdb, cfg, nil)
+}
+
+func open(ctx context.Context, rdb redis.UniversalClient, cfg Config, identify func() identity) (*Frontier, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -40,7 +44,7 @@ func Open(ctx context.Context, rdb redis.UniversalClient, cfg Config) (*Frontier
 	if err != nil {
 		return nil, err
 	}
-	f := &Frontier{cfg: cfg, rdb: rdb, scripts: sc, seen: newSeenCache(cfg.SeenCache)}
+	f := &Frontier{cfg: cfg, rdb: rdb, scripts: sc, seen: newSeenCache(cfg.SeenCache), identify: identify}
 	if err := f.layout(ctx); err != nil {
 		return nil, err
 	}

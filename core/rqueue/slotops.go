@@ -23,7 +23,12 @@ func (op *Acquire) build(f *Frontier, a *args) *script {
 	w := &f.watch
 	w.silent(now)
 	a.flag(w.quarantine.After(now))
-	a.flag(w.takeOver.After(now))
+	switch {
+	case f.cfg.Exclusive:
+		a.str("2")
+	default:
+		a.flag(w.takeOver.After(now))
+	}
 	if w.known && !f.cfg.Exclusive {
 		a.int(int64((now.Sub(w.began) + w.offset) / time.Millisecond))
 	} else {

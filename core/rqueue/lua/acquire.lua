@@ -3,7 +3,7 @@
 -- KEYS[2..] index   ZSET  host -> when someone must look at it, unix ms; one a crawl
 -- ARGV[1] now, unix ms, or ''     ARGV[2] node id     ARGV[3] lease life, ms    ARGV[4] host
 -- ARGV[5] 1: take nothing but this node's own (rule 7)
--- ARGV[6] 1: take over nothing that was not released (rule 8)
+-- ARGV[6] 1: take over nothing that was not released (rule 8); 2: take over anything (alone with the store)
 -- ARGV[7] time the node expects, unix ms, or ''; ARGV[8] ms it may be off
 -- ARGV[9] ms from now to the end of the wait of rule 7, may be negative, or ''
 -- ARGV[10] ms from now back to the last doubt about the clock, <= 0, or ''
@@ -18,7 +18,7 @@ end
 local m = call('HMGET', slot, 'tok', 'exp', 'ttl', 'next', 'wait', 'gap', 'epoch', 'hold', 'holdfor', 'paused', 'st')
 local tok, exp = m[1] or '', tonumber(m[2] or 0)
 local mine = tok ~= '' and sub(tok, 1, #node + 1) == node .. '.'
-if tok ~= '' and not mine then
+if tok ~= '' and not mine and ARGV[6] ~= '2' then
   local most = nc + tonumber(m[3] or ttl)
   if exp > most then -- the clock went back: nobody is given more than one life
     exp = most
