@@ -91,22 +91,8 @@ func (s *Session) enqueue(ctx context.Context, b *batch, results []pageResult) e
 		if s.broken(err); s.conn == nil {
 			return err
 		}
-		if refusesAll(err) || len(part) == 1 {
-			for i := range part {
-				results[part[i].page].err = err
-			}
-			continue
-		}
-		// One bad key makes the script fail for all: link by link, the fault
-		// stays with its own page. What was done already is a no-op.
 		for i := range part {
-			one := part[i : i+1]
-			if err := s.enqueuePart(ctx, b, one, results); err != nil {
-				if s.broken(err); s.conn == nil {
-					return err
-				}
-				results[one[0].page].err = err
-			}
+			results[part[i].page].err = err
 		}
 	}
 	return nil
@@ -226,6 +212,14 @@ func (s *Session) enqueued(r *reply, b *batch, part []placed, results []pageResu
 			}
 		}
 	}
+	var bad map[int64]error
+	for n := r.array(); n > 0; n -= 2 {
+		i, said := r.int(), r.string()
+		if bad == nil {
+			bad = map[int64]error{}
+		}
+		bad[i] = fmt.Errorf("rqueue: enqueue: %w", &StoreError{Reply: said})
+	}
 	if err := r.ok("enqueue"); err != nil {
 		return err
 	}
@@ -235,6 +229,9 @@ func (s *Session) enqueued(r *reply, b *batch, part []placed, results []pageResu
 		switch {
 		case len(stale) > 0 && stale[i]:
 			res.err = fmt.Errorf("rqueue: enqueue at %s: %w", part[i].keys.host, ErrStaleRun)
+			continue
+		case len(bad) > 0 && bad[int64(i)] != nil:
+			res.err = bad[int64(i)]
 			continue
 		case filtered[i]:
 			res.filtered++

@@ -9,21 +9,6 @@ import (
 	"strings"
 )
 
-// refusesAll reports whether the store's refusal is about its own state, not
-// about one key: it is out of memory, read-only, loading, busy.
-func refusesAll(err error) bool {
-	var se *StoreError
-	if !errors.As(err, &se) {
-		return true
-	}
-	word, _, _ := strings.Cut(se.Reply, " ")
-	switch word {
-	case "OOM", "READONLY", "LOADING", "BUSY", "MISCONF", "MASTERDOWN", "NOREPLICAS", "NOSCRIPT", "NOAUTH", "NOPERM":
-		return true
-	}
-	return false
-}
-
 // ended is a page to commit with the keys of its host.
 type ended struct {
 	page *Page

@@ -8,10 +8,11 @@
 --     ARGV  host, links; then for each link:
 --           member that decides, second member or '', order (score; not for l), tail [, 40-hex]
 -- A tail is an entry without its sequence and times lost (see lease).
--- A host whose run is another is left alone, with all its links.
--- Returns {now, {links filtered}, {hosts that had nothing waiting and now have}, {hosts of another run}},
--- links and hosts counted from 0 over the whole call.
-local format, byte = string.format, string.byte
+-- A host whose run is another is left alone, with all its links; so is a link whose filter or a host
+-- whose keys are of a wrong type, or cannot be written: nothing is raised once something was.
+-- Returns {now, {links filtered}, {hosts that had nothing waiting and now have}, {hosts of another run},
+-- {link, what the store said, ...}}, links and hosts counted from 0 over the whole call.
+local format, byte, pcall = string.format, string.byte, redis.pcall
 
 -- place: the bucket of a member under linear hashing with nb buckets, low the largest power of two <= nb.
 -- Members are never numbers in Lua: a double would round them.
@@ -24,7 +25,7 @@ end
 
 local nf = clock(ARGV[1])
 local a, k, link, host = 3, 1, 0, 0
-local filtered, woken, stale = {}, {}, {}
+local filtered, woken, stale, bad = {}, {}, {}, {}
 local totals, total = nil, 0
 for _ = 1, tonumber(ARGV[2]) do
   local run, class, hosts, shared = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), ARGV[a + 3] == '1'
@@ -46,16 +47,24 @@ for _ = 1, tonumber(ARGV[2]) do
     a = a + 2
     local bucket0, meta, requests = KEYS[k], KEYS[k + 1], KEYS[k + 2]
     k = k + 3
-    local m = call('HMGET', meta, 'run', 'seen', 'members', 'buckets')
+    local m = pcall('HMGET', meta, 'run', 'seen', 'members', 'buckets')
+    local waiting = pcall('ZCARD', requests)
+    local err = m.err or (type(waiting) == 'table' and waiting.err)
     local fresh = not m[1]
-    if (m[1] or call('GET', runkey)) ~= run then
+    if err then
+      for i = link, link + links - 1 do
+        bad[#bad + 1] = i
+        bad[#bad + 1] = err
+      end
+      link = link + links
+      a = a + links * step
+    elseif (m[1] or call('GET', runkey)) ~= run then
       stale[#stale + 1] = host
       link = link + links
       a = a + links * step
     else
       local seen, members, nb = tonumber(m[2] or 0), tonumber(m[3] or 0), tonumber(m[4] or 1)
       local before, had, nb0 = seen, members, nb
-      local waiting = call('ZCARD', requests) -- and a key of a wrong type stops here, before anything is seen
       local base, low = nil, 1
       if nb > 1 then
         base = sub(bucket0, 1, -2)
@@ -66,14 +75,22 @@ for _ = 1, tonumber(ARGV[2]) do
         local decide, second = ARGV[a], ARGV[a + 1]
         local key = bucket0
         if nb > 1 then key = base .. place(decide, nb, low) end
-        local new = call('SADD', key, decide) == 1
+        local added = pcall('SADD', key, decide)
+        local new = added == 1
         if new then members = members + 1 end
+        if type(added) == 'table' then
+          bad[#bad + 1] = link
+          bad[#bad + 1] = added.err
+          second = ''
+        end
         if second ~= '' then
           if nb > 1 then key = base .. place(second, nb, low) end
-          members = members + call('SADD', key, second)
+          added = pcall('SADD', key, second)
+          if added == 1 then members = members + 1 end
+          added = new and 1 or 0
         end
         if new and shared and ARGV[a + step - 1] ~= '' then
-          new = call('SADD', dupefilter, ARGV[a + step - 1]) == 1
+          if pcall('SADD', dupefilter, ARGV[a + step - 1]) == 0 then new, added = false, 0 end
         end
         if new then
           seen = seen + 1
@@ -89,7 +106,7 @@ for _ = 1, tonumber(ARGV[2]) do
             call('ZADD', requests, unpack(z))
             z, zn = {}, 0
           end
-        else
+        elseif added == 0 or added == 1 then
           filtered[#filtered + 1] = link
         end
         while members > 200 * nb do -- split the next bucket in turn
@@ -133,4 +150,4 @@ for _ = 1, tonumber(ARGV[2]) do
   end
 end
 if total > 0 then call('HINCRBY', totals, 'seen', total) end
-return {nf, filtered, woken, stale}
+return {nf, filtered, woken, stale, bad}
