@@ -94,9 +94,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// Listen takes the address and starts serving; Shutdown ends it. It is called once.
-func (s *Server) Listen() error {
-	l, err := net.Listen("tcp", s.cfg.Address)
+// Listen takes the address, looking a name up until ctx ends, and starts
+// serving; Shutdown ends it. It is called once.
+func (s *Server) Listen(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.Address)
 	if err != nil {
 		return fmt.Errorf("admin: listen: %w", err)
 	}

@@ -29,7 +29,6 @@ type backend struct {
 	refuse string                          // payloads that hold it are refused
 	block  bool                            // wait for the context
 	panics bool                            // panic
-	many   func(n int) []admin.Domain      // domains of the node
 	health func(ctx context.Context) error // nil: well
 }
 
@@ -274,7 +273,7 @@ func TestSeeds(t *testing.T) {
 		{
 			"array", "application/json", `["http://a.example/", {"url": "http://b.example/", "method": "POST", "x": "1"}, "nonsense", 5, "http://private/", {"url": 5}]`, 200,
 			`{"accepted": 2, "refused": 4, "rejected": [
-				{"position": 2, "seed": "nonsense", "reason": "seeds: read \"nonsense\": url is not absolute: want http://HOST/... or https://HOST/..."},
+				{"position": 2, "seed": "nonsense", "reason": "seeds: read \"nonsense\": url is not absolute: it begins with neither http:// nor https://"},
 				{"position": 3, "seed": "5", "reason": "a seed is a string or an object"},
 				{"position": 4, "seed": "http://private/", "reason": "private address"},
 				{"position": 5, "seed": "{\"url\": 5}", "reason": "seeds: read \"{\\\"url\\\": 5}\": url is not a string"}]}`,
@@ -282,7 +281,7 @@ func TestSeeds(t *testing.T) {
 		},
 		{
 			"text", "text/plain; charset=utf-8", "# two\nhttp://a.example/\n\n{\"url\": \"http://b.example/\"}\nx\n", 200,
-			`{"accepted": 2, "refused": 1, "rejected": [{"position": 5, "seed": "x", "reason": "seeds: read \"x\": url is not absolute: want http://HOST/... or https://HOST/..."}]}`,
+			`{"accepted": 2, "refused": 1, "rejected": [{"position": 5, "seed": "x", "reason": "seeds: read \"x\": url is not absolute: it begins with neither http:// nor https://"}]}`,
 			[]string{"http://a.example/", `{"url": "http://b.example/"}`},
 		},
 		{"none", "application/json", `[]`, 422, `{"error": {"code": "no_seeds", "message": "no seed was accepted"}, "accepted": 0, "refused": 0, "rejected": []}`, nil},
@@ -331,7 +330,7 @@ func TestSeedsRefused(t *testing.T) {
 
 func TestTheListOfRejectsIsBounded(t *testing.T) {
 	t.Parallel()
-	r := httptest.NewRequest("POST", "/api/v1/crawls/x/seeds", strings.NewReader(strings.Repeat("x\n", 5000)))
+	r := httptest.NewRequest(http.MethodPost, "/api/v1/crawls/x/seeds", strings.NewReader(strings.Repeat("x\n", 5000)))
 	r.Host = "localhost"
 	r.Header.Set("Content-Type", "text/plain")
 	w := httptest.NewRecorder()
@@ -384,7 +383,7 @@ func TestHostsOfTheAddressListenedOn(t *testing.T) {
 	t.Parallel()
 	h := newServer(t, &backend{}, admin.Config{Address: "Node1.example:6080"}).Handler()
 	get := func(host string, local net.Addr) int {
-		r := httptest.NewRequest("GET", "/healthz", nil)
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
 		r.Host = host
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local))
 		w := httptest.NewRecorder()
@@ -431,7 +430,7 @@ func TestListenAndShutdown(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &backend{}, admin.Config{})
 	require.Empty(t, s.Addr())
-	require.NoError(t, s.Listen())
+	require.NoError(t, s.Listen(t.Context()))
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	get := func(addr string) (*http.Response, error) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/healthz", nil)
@@ -443,7 +442,7 @@ func TestListenAndShutdown(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 200, resp.StatusCode)
 	taken := newServer(t, &backend{}, admin.Config{Address: s.Addr()})
-	require.ErrorContains(t, taken.Listen(), "admin: listen: ")
+	require.ErrorContains(t, taken.Listen(t.Context()), "admin: listen: ")
 	require.NoError(t, s.Shutdown(t.Context()))
 	resp, err = get(s.Addr())
 	if err == nil {
@@ -456,7 +455,7 @@ func TestListenAndShutdown(t *testing.T) {
 func TestShutdownBreaksOffWhatIsStuck(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &backend{block: true}, admin.Config{Timeout: time.Minute})
-	require.NoError(t, s.Listen())
+	require.NoError(t, s.Listen(t.Context()))
 	conn, err := net.Dial("tcp", s.Addr())
 	require.NoError(t, err)
 	defer conn.Close()

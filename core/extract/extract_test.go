@@ -222,7 +222,7 @@ func TestKinds(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "<p>é", string(read("text/html; charset=latin1", "<p>\xe9").Doc.Text()))
-	require.Equal(t, `{"a": "é"}`, string(read("application/json", `{"a": "é"}`).Doc.Text()))
+	require.Equal(t, "[é]", string(read("application/json", "[é]").Doc.Text()))
 	require.Equal(t, "é", string(read("text/plain", "\xe9").Doc.Text()))
 	require.Equal(t, "x", string(read("text/plain", "\xef\xbb\xbfx").Doc.Text()))
 }

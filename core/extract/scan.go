@@ -147,7 +147,7 @@ const (
 	letter              // A-Z a-z
 )
 
-// class is a constant table.
+//nolint:gochecknoglobals // a constant table
 var class = func() (t [256]uint8) {
 	for _, c := range " \n\r\t\f" {
 		t[c] = space | nameEnd | keyEnd

@@ -28,6 +28,8 @@ func isHTML(contentType string, body []byte) bool {
 }
 
 // openings are the tags by which HTML is known (MIME Sniffing, 7.1).
+//
+//nolint:gochecknoglobals // a constant table
 var openings = [...]string{
 	"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a",
 	"<style", "<title", "<b", "<body", "<br", "<p", "<meta", "<link", "<base",

@@ -7,6 +7,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"orbweaver/core/crawl"
@@ -144,13 +145,5 @@ func readDirectives(meta []byte) (d directives) {
 }
 
 func (d *directives) handles(status int) bool {
-	if d.HandleHTTPStatusAll {
-		return true
-	}
-	for _, s := range d.HandleHTTPStatusList {
-		if s == status {
-			return true
-		}
-	}
-	return false
+	return d.HandleHTTPStatusAll || slices.Contains(d.HandleHTTPStatusList, status)
 }

@@ -148,9 +148,9 @@ func Referrer(from, to string) string {
 // lastHeader gives the last field of that name: Scrapy's choice where a
 // response has several.
 func lastHeader(headers []crawl.Header, name string) (string, bool) {
-	for i := len(headers) - 1; i >= 0; i-- {
-		if strings.EqualFold(headers[i].Name, name) {
-			return headers[i].Value, true
+	for _, h := range slices.Backward(headers) {
+		if strings.EqualFold(h.Name, name) {
+			return h.Value, true
 		}
 	}
 	return "", false

@@ -20,7 +20,8 @@ func ReadLines(r io.Reader, fn func(line int, payload []byte, err error) error) 
 		var tooLong bool
 		var err error
 		buf, tooLong, err = readLine(br, buf[:0])
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return fmt.Errorf("seeds: read line %d: %w", line, err)
 		}
 		text := buf
@@ -37,7 +38,7 @@ func ReadLines(r io.Reader, fn func(line int, payload []byte, err error) error) 
 				return err
 			}
 		}
-		if err != nil {
+		if last {
 			return nil
 		}
 	}

@@ -83,7 +83,7 @@ func cleanURL(raw string) (string, error) {
 	u, err := weburl.Clean(raw)
 	switch {
 	case errors.Is(err, weburl.ErrRelative):
-		return "", errors.New("url is not absolute: want http://HOST/... or https://HOST/...")
+		return "", errors.New("url is not absolute: it begins with neither http:// nor https://")
 	case err != nil:
 		return "", fmt.Errorf("url: %w", reason(err))
 	case len(u) > URLLimitBytes:

@@ -55,7 +55,7 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, message, want string }{
 		{"nothing", "", `seeds: read "": no url`},
-		{"a word", "example.com", `seeds: read "example.com": url is not absolute: want http://HOST/... or https://HOST/...`},
+		{"a word", "example.com", `seeds: read "example.com": url is not absolute: it begins with neither http:// nor https://`},
 		{"other scheme", "ftp://e.example/", "url: not an http or https URL"},
 		{"a script", "javascript:1", "url: not an http or https URL"},
 		{"no host", "http://", "host is empty"},

@@ -43,6 +43,7 @@ func TestDefault(t *testing.T) {
 	require.NoError(t, spider.Default{}.Parse(page("Été \"1\" 😀", "http://a.example/1", "http://b.example/"), &out))
 	require.Equal(t, []string{"http://a.example/1", "http://b.example/"}, out.Links)
 	require.Len(t, out.Items, 1)
+	//nolint:testifylint // the very bytes are promised
 	require.Equal(t, `{"url": "http://a.example/x", "status": 200, "title": "\u00c9t\u00e9 \"1\" \ud83d\ude00", `+
 		`"depth": 3, "fetched_at": "2026-11-30T22:04:05.067Z"}`, string(out.Items[0]))
 }
