@@ -102,6 +102,8 @@ func explain(ctx context.Context, t *target, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("store: open %s: %w: %w", t, ErrUnreachable, ctx.Err())
+	case t.master != "" && errors.Is(err, redis.Nil):
+		return say(ErrConfig, fmt.Sprintf("the Sentinels know no master %q", t.master))
 	case isLoading(err):
 		return say(ErrLoading, "try again when it has finished")
 	case errors.As(err, &reply):
@@ -148,7 +150,7 @@ func explainReply(t *target, reply redis.Error, say func(error, string) error) e
 	case has("WRONGPASS"), strings.Contains(text, "invalid password"), strings.Contains(text, "invalid username-password"):
 		return say(ErrAuth, "user name or password is wrong")
 	case has("NOPERM"):
-		return say(ErrAuth, "the user may not run INFO: give it +@all on the crawl's keys, or use another user")
+		return say(ErrAuth, "the user may not run INFO: allow it (+info), or use another user")
 	case has("DENIED"):
 		return say(ErrAuth, "it is in protected mode and takes only local connections without a password: set one")
 	case has("MASTERDOWN"), has("READONLY"):
@@ -161,6 +163,8 @@ func explainReply(t *target, reply redis.Error, say func(error, string) error) e
 		return say(ErrConfig, "a Redis Cluster has only database 0")
 	case has("ERR DB index"):
 		return say(ErrConfig, "it has no database of this number")
+	case t.master != "" && strings.Contains(text, "unknown command"):
+		return say(ErrConfig, "it is no Sentinel: name a Redis as redis://")
 	case t.cluster && strings.Contains(text, "cluster support disabled"):
 		return say(ErrConfig, "several addresses mean a Redis Cluster, and this is none: name one address")
 	default:

@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,6 +42,12 @@ func TestExplain(t *testing.T) {
 			require.NotContains(t, err.Error(), "secret")
 		})
 	}
+	sentinel, err := parseURL("redis+sentinel://h/other")
+	require.NoError(t, err)
+	err = explain(t.Context(), sentinel, fmt.Errorf("all sentinels: %w", redis.Nil))
+	require.ErrorIs(t, err, ErrConfig)
+	require.ErrorContains(t, err, `know no master "other"`)
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, explain(ctx, to, tests[0].err), context.Canceled)

@@ -126,6 +126,9 @@ func TestRefusals(t *testing.T) {
 			return s.URL() + "," + s.Addr()
 		}, store.ErrConfig, "name one address"},
 		{"no cluster there", func(*testing.T) string { return "redis://127.0.0.1:1,127.0.0.1:2" }, store.ErrUnreachable, ""},
+		{"redis is no sentinel", func(t *testing.T) string {
+			return strings.Replace(redistest.New(t, redistest.WithTCP()).URL(), "redis://", "redis+sentinel://", 1) + "/m"
+		}, store.ErrConfig, "it is no Sentinel"},
 		{"no sentinel there", func(*testing.T) string { return "redis+sentinel://:secret@127.0.0.1:1/m" }, store.ErrUnreachable, ""},
 	}
 	for _, tt := range tests {
