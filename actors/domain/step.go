@@ -205,17 +205,16 @@ func (d *Domain) setReason(why throttle.Reason) {
 	d.reason = why
 }
 
-// arm sets the timer to the earliest time at which something is to be done.
+// arm sets the timer to the earliest time at which something is to be done. What is
+// due already was done by step, or waits for an answer, which is an event.
 func (d *Domain) arm(ctx actor.Context, now time.Time) {
 	at := d.waitTo
 	earlier := func(t time.Time) {
-		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
-	if d.retryAt.After(now) {
-		earlier(d.retryAt)
-	}
+	earlier(d.retryAt)
 	if d.phase == holding {
 		earlier(d.touched.Add(d.cfg.Renew))
 		earlier(d.deadline)
@@ -223,9 +222,7 @@ func (d *Domain) arm(ctx actor.Context, now time.Time) {
 			earlier(d.idleFrom.Add(d.cfg.Idle))
 		}
 		for _, w := range d.works {
-			if w.delayedAt.After(now) {
-				earlier(w.delayedAt)
-			}
+			earlier(w.delayedAt)
 		}
 	}
 	if at.IsZero() || (!d.timerAt.IsZero() && !at.Before(d.timerAt)) {

@@ -51,11 +51,18 @@ Exit codes: 0 finished, 1 nothing could be fetched, 2 usage or configuration,
 	cmd.Flags().StringVar(&opt.seedsFile, "seeds", "", "read seeds from this `FILE`, one a line; - is standard input")
 	cmd.Flags().StringVarP(&opt.output, "output", "o", "", "append items to `FILE` (.jsonl, .json, .csv; - is standard output as JSON lines)")
 	cmd.Flags().StringVarP(&opt.overwrite, "overwrite-output", "O", "", "write items to `FILE`, replacing what it holds")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	var prof profiles
+	prof.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		cfg, err := flags.load(t.env)
 		if err != nil {
 			return err
 		}
+		stop, err := prof.start()
+		if err != nil {
+			return usage(err)
+		}
+		defer func() { err = errors.Join(err, stop()) }()
 		seeds, err := gatherSeeds(cfg, args, opt.seedsFile, t)
 		if err != nil {
 			return usage(err)
