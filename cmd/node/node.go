@@ -81,7 +81,7 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*No
 		return nil, errors.Join(err, n.store.Close())
 	}
 	// 4. The admin endpoint asks all of them.
-	if n.admin, err = startAdmin(n); err != nil {
+	if n.admin, err = startAdmin(ctx, n); err != nil {
 		n.Close()
 		return nil, usage(err)
 	}
@@ -197,9 +197,7 @@ func (n *Node) Close() {
 	if closed {
 		return
 	}
-	if n.admin != nil {
-		n.admin.close()
-	}
+	n.admin.close(func(err error) { n.log.WithField("err", err).Debug("admin endpoint not closed in time") })
 	stop := func(pid *actor.PID) {
 		if pid == nil {
 			return
