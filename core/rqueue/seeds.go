@@ -5,13 +5,19 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
+
+	"orbweaver/core/crawl"
 )
 
 // Seed is one claimed start message.
 type Seed struct {
-	ID      string // of the claim, unique for the start key; the request's id derives from it
+	// ID names the claim, and the message in it: the request's id derives from it.
+	// It is unique for the start key, also when the store forgot claims and counts
+	// on from an earlier one.
+	ID      string
 	Payload []byte // the message as it was pushed
 }
 
@@ -24,9 +30,11 @@ func (c *Crawl) ClaimSeeds(ctx context.Context, n int) ([]Seed, error) {
 		a.key(c.startURLs)
 		a.key(c.taken)
 		a.key(c.claims)
+		a.key(c.keys.state)
 		c.f.clock(a)
 		a.str(c.f.cfg.Node)
 		a.int(int64(min(max(n, 1), 1000)))
+		a.str(c.runText())
 	})
 	if err != nil {
 		return nil, err
@@ -39,6 +47,8 @@ func (c *Crawl) ClaimSeeds(ctx context.Context, n int) ([]Seed, error) {
 	}
 	want := c.spec.StartURLsType
 	switch {
+	case kind == "stale":
+		return nil, ErrStaleRun
 	case kind == "none", kind == want:
 	case want == "" && (kind == "list" || kind == "set" || kind == "zset"):
 	case len(seeds) > 0: // of another type than said, and readable all the same
@@ -51,8 +61,10 @@ func (c *Crawl) ClaimSeeds(ctx context.Context, n int) ([]Seed, error) {
 func readSeeds(r *reply, n int) ([]Seed, error) {
 	var seeds []Seed
 	for i := 0; i+1 < n && r.err == nil; i += 2 {
-		id := r.string()
-		seeds = append(seeds, Seed{ID: id, Payload: append([]byte{}, r.bytes()...)})
+		claim := r.string()
+		payload := append([]byte{}, r.bytes()...)
+		sum := crawl.NewID(string(payload))
+		seeds = append(seeds, Seed{ID: claim + "." + sum.String(), Payload: payload})
 	}
 	return seeds, r.ok("read seeds")
 }
@@ -64,16 +76,22 @@ func readSeeds(r *reply, n int) ([]Seed, error) {
 func (c *Crawl) RetakeSeeds(ctx context.Context, age time.Duration, n int) ([]Seed, error) {
 	r, err := c.f.call(ctx, c.f.scripts.seedRetake, func(a *args) {
 		a.key(c.taken)
+		a.key(c.keys.state)
 		c.f.clock(a)
 		a.str(c.f.cfg.Node)
 		a.int(max(ms(age), 0))
 		a.flag(c.f.cfg.Exclusive)
 		a.int(int64(min(max(n, 1), 1000)))
+		a.str(c.runText())
 	})
 	if err != nil {
 		return nil, err
 	}
-	return readSeeds(&r, r.array())
+	n = r.array()
+	if r.string() == "stale" && r.err == nil {
+		return nil, ErrStaleRun
+	}
+	return readSeeds(&r, n-1)
 }
 
 // AckSeeds drops claims that need no request. For those that do, use
@@ -93,7 +111,8 @@ func (c *Crawl) ackSeeds(ctx context.Context, p processor, seeds []Seed, reject 
 	a.str(c.f.cfg.Node)
 	a.bytes(reject)
 	for i := range seeds {
-		a.str(seeds[i].ID)
+		claim, _, _ := strings.Cut(seeds[i].ID, ".")
+		a.str(claim)
 	}
 	r, err := c.f.eval(ctx, p, c.f.scripts.seedAck, a)
 	if err != nil {
