@@ -87,6 +87,11 @@ func (s *Site) WaitCount(ctx context.Context, n int) error {
 	return s.wait(ctx, func() bool { return len(s.record.arrivals) >= n })
 }
 
+// WaitFor waits until ok says so of the requests so far, which it must not keep.
+func (s *Site) WaitFor(ctx context.Context, ok func([]*Arrival) bool) error {
+	return s.wait(ctx, func() bool { return ok(s.record.arrivals) })
+}
+
 // WaitPath waits until a path of a host was asked for.
 func (s *Site) WaitPath(ctx context.Context, host int, path string) error {
 	return s.wait(ctx, func() bool { return s.record.attempts[strconv.Itoa(host)+path] > 0 })

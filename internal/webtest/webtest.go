@@ -165,7 +165,7 @@ func (s *Site) hostOf(addr net.Addr) int {
 }
 
 // stampedListener gives connections that know when they last received something:
-// that is closer to when a request came than the start of its handler.
+// that is when a request came, its handler may start later.
 type stampedListener struct{ net.Listener }
 
 func (l stampedListener) Accept() (net.Conn, error) {
@@ -175,7 +175,9 @@ func (l stampedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-			return &stampedConn{Conn: c}, nil
+			sc := &stampedConn{Conn: c}
+			sc.reader.open(c)
+			return sc, nil
 		}
 		_ = c.Close()
 	}
@@ -185,14 +187,14 @@ type connKey struct{}
 
 type stampedConn struct {
 	net.Conn
-	read atomic.Pointer[time.Time]
+	reader stampedReader
+	read   atomic.Pointer[time.Time]
 }
 
 func (c *stampedConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	n, at, err := c.reader.read(c.Conn, b)
 	if n > 0 {
-		now := time.Now()
-		c.read.Store(&now)
+		c.read.Store(&at)
 	}
 	return n, err
 }

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"orbweaver/internal/redistest"
+	"orbweaver/internal/webtest"
+)
+
+// Killed with -9 at random moments and started again by the same command, a crawl
+// loses no page, stores no item twice, and fetches again at most what was in
+// flight. It says what it goes on with.
+func TestNodeKilled(t *testing.T) {
+	const kills, inFlight = 6, 16
+	for _, store := range []string{"embedded", "external"} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			site := webtest.New(t, webtest.Config{Hosts: 10, Pages: 60, Latency: 20 * time.Millisecond})
+			dir := t.TempDir()
+			file := filepath.Join(dir, "items.jsonl")
+			where := embedded(dir)
+			if store == "external" {
+				where = []string{"--redis", redistest.New(t).URL()}
+			}
+			args := crawl(site.Roots(0, 10), unthrottled(), shortLeases(), where,
+				[]string{"-o", file, "-s", fmt.Sprint("CONCURRENT_REQUESTS=", inFlight)})
+			random := rand.New(rand.NewPCG(7, uint64(len(store)))) //nolint:gosec // the same moments each time
+			for range kills {
+				n := start(t, args...)
+				require.NoError(t, site.WaitCount(within(t), site.Count()+30+random.IntN(60)))
+				require.False(t, n.ended(), "the crawl was over before the kill")
+				server := 0
+				if store == "embedded" {
+					server = serverOf(t, dir)
+				}
+				n.kill()
+				if server != 0 {
+					eventually(t, func() bool { return syscall.Kill(server, 0) != nil }, "the embedded redis-server has ended")
+				}
+			}
+			n := run(t, args...).finish()
+			require.Regexp(t, regexp.MustCompile(`Resuming crawl \([1-9]\d* requests scheduled\)`), n.err.String())
+			requireExact(t, site, lines(t, readFile(t, file)))
+			require.LessOrEqual(t, site.Refetched(), kills*inFlight)
+			require.Empty(t, site.Under(webtest.RobotsDisallow))
+		})
+	}
+}
+
+// serverOf is the process id of the embedded redis-server under a data folder.
+func serverOf(t *testing.T, dir string) int {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: socketOf(dir)})
+	defer c.Close()
+	info, err := c.Info(within(t), "server").Result()
+	require.NoError(t, err)
+	sc := bufio.NewScanner(strings.NewReader(info))
+	for sc.Scan() {
+		if v, ok := strings.CutPrefix(sc.Text(), "process_id:"); ok {
+			pid, err := strconv.Atoi(v)
+			require.NoError(t, err)
+			return pid
+		}
+	}
+	t.Fatal("INFO names no process_id")
+	return 0
+}
+
+func socketOf(dir string) string { return filepath.Join(dir, "store", "redis", "redis.sock") }
+
+// A data folder serves one node at a time; the second is refused and told why, the
+// first is not disturbed.
+func TestDataFolderInUse(t *testing.T) {
+	site := webtest.New(t, webtest.Config{Hosts: 2, Pages: 20, Latency: 50 * time.Millisecond})
+	dir := t.TempDir()
+	first := start(t, crawl(site.Roots(0, 1), unthrottled(), embedded(dir), []string{"-s", "DOWNLOAD_DELAY=0.1"})...)
+	require.NoError(t, site.WaitCount(within(t), 2))
+	second := run(t, crawl(site.Roots(1, 2), unthrottled(), embedded(dir))...)
+	require.Equal(t, 3, second.code)
+	require.Contains(t, second.err.String(), strconv.Itoa(first.cmd.Process.Pid))
+	require.Contains(t, second.err.String(), "--data-dir")
+	first.finish()
+	require.Equal(t, 20, site.PagesOf(0))
+	require.Zero(t, site.PagesOf(1))
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package webtest
+
+import (
+	"net"
+	"time"
+)
+
+// stampedReader gives the time at which a read returned: the kernel's own is to be
+// had on Linux only.
+type stampedReader struct{}
+
+func (*stampedReader) open(net.Conn) {}
+
+func (*stampedReader) read(c net.Conn, b []byte) (int, time.Time, error) {
+	n, err := c.Read(b)
+	return n, time.Now(), err
+}
