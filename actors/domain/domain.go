@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,7 +35,6 @@ type Domain struct {
 	slot string
 	cfg  Config
 	deps Deps
-	log  logrus.FieldLogger
 
 	phase      phase
 	token      string
@@ -43,14 +43,15 @@ type Domain struct {
 	leaseNext  time.Time // the same once the lease under way is stored
 	store      uint64    // the store's changes when storedNext was written
 
-	reserveStore uint64    // the same for the reserve under way
-	touched      time.Time // when the lease was last extended
-	throttle     *throttle.Slot
-	conns        messages.Conns
+	asked    asked         // the acquire or reserve under way
+	slowness time.Duration // how long the last reserve took
+	touched  time.Time     // when the lease was last extended
+	throttle *throttle.Slot
+	conns    messages.Conns
 
 	works   []*work // crawls with something here, in the order of their turns
 	robots  map[string]*robotsFile
-	flights map[crawl.ID]*flight // at fetchers
+	flights map[crawl.ID]*flight // at fetchers; handed on to the next incarnation
 	idle    []*actor.PID         // fetchers without work
 	spawned int
 
@@ -77,6 +78,12 @@ type Domain struct {
 	fetched     int64
 }
 
+// asked is when a step was asked for, and the store's changes then.
+type asked struct {
+	at    time.Time
+	store uint64
+}
+
 // work is one crawl's requests at this slot.
 type work struct {
 	crawl     *rqueue.Crawl
@@ -84,7 +91,8 @@ type work struct {
 	more      bool            // the queue may hold something that is due
 	waiting   int             // as last seen
 	delayedAt time.Time       // when the first delayed one is due; zero: none known
-	doubt     bool            // a lease call's outcome is unknown: recover first
+	doubt     bool            // there may be leases that nobody holds: recover first
+	after     time.Time       // no lease before it: the crawl is paused
 }
 
 // flight is one request at a fetcher.
@@ -93,12 +101,17 @@ type flight struct {
 	work  *work       // nil for a robots.txt fetch
 	file  *robotsFile // nil for a page
 	sent  bool
+	stray bool // begun by an incarnation that panicked: its fetcher is gone
 }
 
-// newDomain makes the actor of a slot with work of the given crawls.
-func newDomain(slot string, crawls []*rqueue.Crawl, cfg Config, deps Deps) *Domain {
+// newDomain makes the actor of a slot with work of the given crawls. flights is
+// what an earlier incarnation had at fetchers.
+func newDomain(slot string, crawls []*rqueue.Crawl, flights map[crawl.ID]*flight, cfg Config, deps Deps) *Domain {
 	d := &Domain{slot: slot, cfg: cfg, deps: deps,
-		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: map[crawl.ID]*flight{}}
+		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: flights}
+	for _, f := range flights {
+		f.stray = true
+	}
 	for _, c := range crawls {
 		d.work(c)
 	}
@@ -107,6 +120,7 @@ func newDomain(slot string, crawls []*rqueue.Crawl, cfg Config, deps Deps) *Doma
 
 // Receive implements actor.Actor.
 func (d *Domain) Receive(ctx actor.Context) {
+	defer d.onPanic()
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		d.onStarted(ctx)
@@ -124,31 +138,69 @@ func (d *Domain) Receive(ctx actor.Context) {
 		d.onTick(ctx, msg)
 	case *drain:
 		d.onDrain(ctx, msg)
+	case orphans:
+		d.onOrphans(ctx)
 	case *messages.Inspect:
 		ctx.Respond(d.snapshot(time.Now()))
 	case *actor.Stopping, *actor.Restarting:
-		d.onStopping()
+		d.onStopping(ctx)
 	case *actor.Stopped, *actor.Terminated:
 	default:
-		d.log.WithField("type", typeName(msg)).Warn("unexpected message")
+		d.log().WithField("type", typeName(msg)).Warn("unexpected message")
 	}
+}
+
+// log is made anew for each line: most domains say nothing, and there are many.
+func (d *Domain) log() logrus.FieldLogger {
+	return d.deps.Log.WithFields(logrus.Fields{"actor": "domain", "domain": d.slot})
 }
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }
 
+// onPanic closes the connections of a domain that panics at once: it cannot keep
+// its deadline while it waits to be restarted.
+func (d *Domain) onPanic() {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	if d.conns != nil {
+		d.conns.Close()
+	}
+	d.log().WithFields(logrus.Fields{"err": reason, "stack": string(debug.Stack())}).Error("domain panicked")
+	panic(reason)
+}
+
 func (d *Domain) onStarted(ctx actor.Context) {
-	d.log = d.deps.Log.WithFields(logrus.Fields{"actor": "domain", "domain": d.slot})
 	d.conns = d.deps.NewConns()
+	if len(d.flights) > 0 { // fetchers stop before their parent restarts
+		ctx.Send(ctx.Self(), orphans{})
+	}
 	d.step(ctx)
 }
 
-func (d *Domain) onStopping() {
+// onOrphans frees what strays are left: their fetchers stopped before they took
+// them up.
+func (d *Domain) onOrphans(ctx actor.Context) {
+	for _, f := range d.flights {
+		if f.stray {
+			d.onStray(ctx, f, false)
+		}
+	}
+	d.step(ctx)
+}
+
+func (d *Domain) onStopping(ctx actor.Context) {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
 	d.setReason(throttle.ReasonNone)
 	if d.conns != nil {
 		d.conns.Close()
+	}
+	// A credit that was meant for this domain goes to the next in line.
+	if pid := d.deps.Table.Leave(ctx.Self()); pid != nil {
+		ctx.Send(pid, &messages.CreditFree{})
 	}
 }
 
@@ -158,16 +210,25 @@ func (d *Domain) onWake(ctx actor.Context, msg *wake) {
 	d.step(ctx)
 }
 
-// work finds or adds a crawl's work.
+// work finds or adds a crawl's work. What an earlier owner leased of a crawl that
+// is new here has not been looked for.
 func (d *Domain) work(c *rqueue.Crawl) *work {
+	w := d.find(c)
+	if w == nil {
+		w = &work{crawl: c, more: true, doubt: true}
+		d.works = append(d.works, w)
+	}
+	return w
+}
+
+// find gives a crawl's work, or nil.
+func (d *Domain) find(c *rqueue.Crawl) *work {
 	for _, w := range d.works {
 		if w.crawl == c {
 			return w
 		}
 	}
-	w := &work{crawl: c, more: true}
-	d.works = append(d.works, w)
-	return w
+	return nil
 }
 
 func (d *Domain) onSent(ctx actor.Context, msg *messages.Sent) {
@@ -181,7 +242,11 @@ func (d *Domain) onSent(ctx actor.Context, msg *messages.Sent) {
 func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
 	f := d.flights[msg.ID]
 	if f == nil {
-		d.onStrayFetch(ctx, msg)
+		return
+	}
+	if f.stray {
+		d.onStray(ctx, f, msg.PageSent)
+		d.step(ctx)
 		return
 	}
 	delete(d.flights, msg.ID)
@@ -196,24 +261,27 @@ func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
 		// Not the request's fault: it waits again, first in line. When the slot is
 		// lost, the next recovery finds it.
 		d.putCredit(ctx, f.lease.Request.ID)
-		if d.phase == holding {
+		switch {
+		case d.find(f.work.crawl) == nil:
+			d.ask(ctx, &rqueue.GiveBack{Leased: []rqueue.Leased{f.lease}})
+		case d.phase == holding:
 			f.work.buf = append([]rqueue.Leased{f.lease}, f.work.buf...)
 		}
 	}
 	d.step(ctx)
 }
 
-// onStrayFetch takes the end of a fetch that an earlier incarnation of this domain
-// began: its fetcher is gone, and what it did not hand on must be recovered.
-func (d *Domain) onStrayFetch(ctx actor.Context, msg *messages.FetchDone) {
-	if msg.PageSent {
+// onStray ends a fetch that an earlier incarnation of this domain began: if it did
+// not hand the page on, the request must be recovered.
+func (d *Domain) onStray(ctx actor.Context, f *flight, pageSent bool) {
+	delete(d.flights, f.lease.Request.ID)
+	if pageSent {
 		return
 	}
-	d.putCredit(ctx, msg.ID)
+	d.putCredit(ctx, f.lease.Request.ID)
 	for _, w := range d.works {
 		w.doubt, w.more = true, true
 	}
-	d.step(ctx)
 }
 
 // learn tells the throttle how a fetch ended.
@@ -285,7 +353,7 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 		case *rqueue.Recover:
 			d.onRecovered(op)
 		case *rqueue.Lease:
-			d.onLeased(now, op)
+			d.onLeased(ctx, now, op)
 		case *rqueue.Renew:
 			d.onRenewed(now, op)
 		case *rqueue.Reserve:
@@ -296,22 +364,13 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 			if d.onReleased(ctx, now, op) {
 				return
 			}
-		case *rqueue.GiveBack, *rqueue.RobotsPut:
-			d.failed(now, opErr(op))
+		case *rqueue.GiveBack:
+			d.onGivenBack(now, op)
+		case *rqueue.RobotsPut:
+			d.failed(now, op.Err)
 		}
 	}
 	d.step(ctx)
-}
-
-func opErr(op rqueue.Op) error {
-	switch op := op.(type) {
-	case *rqueue.GiveBack:
-		return op.Err
-	case *rqueue.RobotsPut:
-		return op.Err
-	default:
-		return nil
-	}
 }
 
 // failed notes an error of the store; it reports whether err was one. Answers
@@ -327,6 +386,6 @@ func (d *Domain) failed(now time.Time, err error) bool {
 	}
 	d.failures++
 	d.retryAt = now.Add(jitter(min(2*time.Second, 100*time.Millisecond<<min(d.failures, 5))))
-	d.log.WithField("err", err).Debug("store failed")
+	d.log().WithField("err", err).Debug("store failed")
 	return true
 }

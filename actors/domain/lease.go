@@ -2,6 +2,7 @@ package domain
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -27,7 +28,7 @@ func (d *Domain) crawls() []*rqueue.Crawl {
 
 // wantSlot asks for the slot, or stops a domain that has no use for it.
 func (d *Domain) wantSlot(ctx actor.Context, now time.Time) {
-	if d.acquire != nil || d.retryAt.After(now) {
+	if d.acquire != nil {
 		return
 	}
 	if d.draining || len(d.works) == 0 {
@@ -38,7 +39,11 @@ func (d *Domain) wantSlot(ctx actor.Context, now time.Time) {
 		}
 		return
 	}
+	if d.retryAt.After(now) {
+		return
+	}
 	d.acquire = &rqueue.Acquire{Slot: d.slot, Crawls: d.crawls()}
+	d.asked = asked{now, d.deps.StoreChanges()}
 	d.ask(ctx, d.acquire)
 }
 
@@ -56,7 +61,7 @@ func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
 	}
 	d.phase = holding
 	d.token, d.deadline, d.touched = op.Token, op.Deadline, now
-	d.storedNext, d.store = now.Add(max(0, op.State.NextIn)), d.deps.StoreChanges()
+	d.storedNext, d.store = d.asked.at.Add(max(0, op.State.NextIn)), d.asked.store
 	d.restore(now, op.State)
 	for _, w := range d.works {
 		w.doubt, w.more = true, true
@@ -64,12 +69,17 @@ func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
 }
 
 // restore gives the throttle what the slot's last owner knew. A domain that had
-// the slot before keeps what it learned since, which is newer.
+// the slot before keeps what it learned, and obeys what another owner was told.
 func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
 	if d.fetched == 0 {
 		d.throttle.Restore(now, throttleState(st))
-	} else if st.NextIn > 0 {
-		d.throttle.Hold(now.Add(st.NextIn), throttle.ReasonDelay)
+	} else {
+		if st.NextIn > 0 {
+			d.throttle.Hold(now.Add(st.NextIn), throttle.ReasonDelay)
+		}
+		if st.HoldIn > 0 {
+			d.throttle.Hold(now.Add(st.HoldIn), throttle.Reason(st.Reason))
+		}
 	}
 	d.throttle.Pause(st.Paused)
 }
@@ -102,45 +112,56 @@ func (d *Domain) loseSlot() {
 	d.idleFrom = time.Time{}
 }
 
-// refill leases more requests when few are left.
+// refill leases more requests for a crawl of which few are left.
 func (d *Domain) refill(ctx actor.Context, now time.Time) {
 	if d.lease != nil || d.retryAt.After(now) {
 		return
 	}
-	buffered := 0
+	most := d.throttle.Batch(d.cfg.TTL/2, d.cfg.LeaseBatch)
+	share := max(1, most/max(1, len(d.works)))
+	w, buffered := d.hungriest(now)
+	if w == nil || len(w.buf) > share/2 || buffered >= most {
+		return
+	}
+	start, _ := d.throttle.LowestNext(now)
+	if start.Sub(now) > d.cfg.TTL/2 {
+		return // too far off to hold requests for it
+	}
+	delay := d.throttle.Delay()
+	lead := time.Duration(buffered) * delay // those already here leave first
+	op := &rqueue.Lease{Slot: d.slot, Token: d.token, Crawl: w.crawl, Max: share, StartIn: start.Sub(now) + lead,
+		Delay: delay, State: d.state(now)}
+	if delay > 0 {
+		op.Slack = d.cfg.Slack
+	}
+	d.lease = op
+	d.leaseNext = now.Add(op.StartIn + delay + op.Slack)
+	w.more = false
+	if w.doubt {
+		w.doubt = false
+		d.ask(ctx, &rqueue.Recover{Slot: d.slot, Token: d.token, Crawl: w.crawl, Keep: d.held(w)}, op)
+		return
+	}
+	d.ask(ctx, op)
+}
+
+// hungriest is the work that has the fewest requests here of those that may have
+// something due, the first in turn among equals; nil: none may. buffered counts
+// the requests of all.
+func (d *Domain) hungriest(now time.Time) (hungry *work, buffered int) {
 	for _, w := range d.works {
 		buffered += len(w.buf)
-	}
-	most := d.throttle.Batch(d.cfg.TTL/2, d.cfg.LeaseBatch)
-	if buffered > most/2 {
-		return
-	}
-	for _, w := range d.works {
-		if !w.more && (w.delayedAt.IsZero() || w.delayedAt.After(now)) || len(w.buf) > most/2 {
+		if !w.due(now) || hungry != nil && len(hungry.buf) <= len(w.buf) {
 			continue
 		}
-		start, _ := d.throttle.LowestNext(now)
-		if start.Sub(now) > d.cfg.TTL/2 {
-			return // too far off to hold requests for it
-		}
-		delay := d.throttle.Delay()
-		lead := time.Duration(buffered) * delay // those already here leave first
-		op := &rqueue.Lease{Slot: d.slot, Token: d.token, Crawl: w.crawl, Max: most, StartIn: start.Sub(now) + lead,
-			Delay: delay, State: d.state(now)}
-		if delay > 0 {
-			op.Slack = d.cfg.Slack
-		}
-		d.lease = op
-		d.leaseNext = now.Add(op.StartIn + delay + op.Slack)
-		w.more = false
-		if w.doubt {
-			w.doubt = false
-			d.ask(ctx, &rqueue.Recover{Slot: d.slot, Token: d.token, Crawl: w.crawl, Keep: d.held(w)}, op)
-			return
-		}
-		d.ask(ctx, op)
-		return
+		hungry = w
 	}
+	return hungry, buffered
+}
+
+// due reports whether the queue may hold something that can be leased now.
+func (w *work) due(now time.Time) bool {
+	return (w.more || !w.delayedAt.IsZero() && !w.delayedAt.After(now)) && !w.after.After(now)
 }
 
 // held lists a crawl's requests that are in this node's hands.
@@ -154,21 +175,24 @@ func (d *Domain) held(w *work) []crawl.ID {
 
 func (d *Domain) onRecovered(op *rqueue.Recover) {
 	if op.Err != nil {
-		d.work(op.Crawl).doubt = true
+		if w := d.find(op.Crawl); w != nil {
+			w.doubt = true
+		}
 		return
 	}
 	if op.Recovered > 0 {
-		d.log.WithField("requests", op.Recovered).Debug("leases recovered")
+		d.log().WithField("requests", op.Recovered).Debug("leases recovered")
 	}
 }
 
-func (d *Domain) onLeased(now time.Time, op *rqueue.Lease) {
+func (d *Domain) onLeased(ctx actor.Context, now time.Time, op *rqueue.Lease) {
 	if op != d.lease || op.Token != d.token {
 		return
 	}
 	d.lease = nil
-	w := d.work(op.Crawl)
+	w := d.find(op.Crawl)
 	switch {
+	case w == nil:
 	case d.failed(now, op.Err):
 		w.more, w.doubt = true, true
 		if d.leaseNext.Before(d.storedNext) { // it may have been carried out
@@ -177,10 +201,9 @@ func (d *Domain) onLeased(now time.Time, op *rqueue.Lease) {
 	case errors.Is(op.Err, rqueue.ErrLeaseLost):
 		d.loseSlot()
 	case errors.Is(op.Err, rqueue.ErrPaused):
-		d.retryAt = now.Add(d.cfg.Renew)
-		w.more = true
+		w.more, w.after = true, now.Add(d.cfg.Renew)
 	case op.Err != nil: // stale run, not running
-		d.forget(w)
+		d.forget(ctx, w)
 	default:
 		d.extended(now, op.Deadline)
 		if op.StoredNext.After(d.storedNext) || len(op.Requests) > 0 {
@@ -195,13 +218,21 @@ func (d *Domain) onLeased(now time.Time, op *rqueue.Lease) {
 	}
 }
 
-// forget drops a crawl that is over or was flushed.
-func (d *Domain) forget(w *work) {
-	for i := range d.works {
-		if d.works[i] == w {
-			d.works = append(d.works[:i], d.works[i+1:]...)
-			return
-		}
+// forget drops a crawl that is over, was stopped or flushed; what was not sent of
+// it waits again.
+func (d *Domain) forget(ctx actor.Context, w *work) {
+	d.works = slices.DeleteFunc(d.works, func(x *work) bool { return x == w })
+	if len(w.buf) > 0 {
+		d.ask(ctx, &rqueue.GiveBack{Leased: w.buf})
+	}
+}
+
+func (d *Domain) onGivenBack(now time.Time, op *rqueue.GiveBack) {
+	if !d.failed(now, op.Err) || len(op.Leased) == 0 {
+		return
+	}
+	if w := d.find(op.Leased[0].Crawl); w != nil { // they may be leased still
+		w.doubt, w.more = true, true
 	}
 }
 
@@ -245,8 +276,9 @@ func (d *Domain) wantReserve(ctx actor.Context, now time.Time, delay time.Durati
 	if d.reserve != nil || d.retryAt.After(now) {
 		return
 	}
-	d.reserveStore = d.deps.StoreChanges()
-	d.reserve = &rqueue.Reserve{Slot: d.slot, Token: d.token, NextIn: delay + minSpare + d.cfg.Slack, State: d.state(now)}
+	d.asked = asked{now, d.deps.StoreChanges()}
+	spare := minSpare + d.cfg.Slack + 2*d.slowness // or a slow store's answer would always come too late
+	d.reserve = &rqueue.Reserve{Slot: d.slot, Token: d.token, NextIn: delay + spare, State: d.state(now)}
 	d.ask(ctx, d.reserve)
 }
 
@@ -255,13 +287,14 @@ func (d *Domain) onReserved(now time.Time, op *rqueue.Reserve) {
 		return
 	}
 	d.reserve = nil
+	d.slowness = now.Sub(d.asked.at)
 	switch {
 	case d.failed(now, op.Err):
 	case errors.Is(op.Err, rqueue.ErrLeaseLost):
 		d.loseSlot()
 	case op.Err != nil:
-	case d.store != d.reserveStore:
-		d.store, d.storedNext = d.reserveStore, op.StoredNext
+	case d.store != d.asked.store:
+		d.store, d.storedNext = d.asked.store, op.StoredNext
 	case op.StoredNext.After(d.storedNext):
 		d.storedNext = op.StoredNext
 	}
@@ -324,7 +357,7 @@ func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release
 		return false
 	}
 	if d.failed(now, op.Err) {
-		d.log.WithField("err", op.Err).Debug("slot not released, its lease will lapse")
+		d.log().WithField("err", op.Err).Debug("slot not released, its lease will lapse")
 	}
 	for _, w := range d.works {
 		if w.more {

@@ -19,6 +19,10 @@ type tick struct{ seq int }
 // wakes are kept until it has.
 type passivate struct{ slot string }
 
+// orphans tells a restarted domain that every answer of the fetchers which its
+// last incarnation had is in: what they did not answer never will be.
+type orphans struct{}
+
 // drain tells a domain to give its work back and stop; now cuts what is in flight.
 type drain struct{ now bool }
 

@@ -19,11 +19,13 @@ const maxRobotsHops = 5
 // robotsFile is what a domain knows of one origin's robots.txt.
 type robotsFile struct {
 	origin   string
-	state    verdict // unknown, pending, wanted, or allowed: then rules decide
-	rules    *robots.Group
-	until    time.Time // rules are fresh before it
-	retryAt  time.Time // state unreachable: ask again then
+	state    verdict       // unknown, pending, wanted, or allowed: then rules decide
+	rules    *robots.Group // nil: none, everything is allowed
+	delay    time.Duration // Crawl-delay
+	until    time.Time     // rules are fresh before it
+	retryAt  time.Time     // state unreachable: ask again then
 	failures int
+	since    time.Time // when it became unreachable; zero: it is not, or nobody knows
 	problem  string
 	hops     int
 	url      string // where to fetch it from: the origin's, or a redirect's target
@@ -90,9 +92,12 @@ func (d *Domain) onRobotsLoaded(now time.Time, op *rqueue.RobotsGet) {
 		f.state = unknown
 		return
 	}
-	fresh := op.Found && op.Robots.Age < d.cfg.RobotsMaxAge && op.Robots.Status != 0 && op.Robots.Status < 500
-	if fresh {
-		d.useRobots(now, f, op.Robots.Body, d.cfg.RobotsMaxAge-op.Robots.Age)
+	switch stored := &op.Robots; {
+	case !op.Found:
+	case stored.UnreachableSince > 0:
+		f.since = now.Add(-stored.UnreachableSince)
+	case stored.Age < d.cfg.RobotsMaxAge:
+		d.useRobots(now, f, stored.Body, d.cfg.RobotsMaxAge-stored.Age)
 	}
 }
 
@@ -136,26 +141,31 @@ func (d *Domain) followRobots(f *robotsFile, resp *crawl.Response) bool {
 }
 
 func (d *Domain) haveRobots(ctx actor.Context, now time.Time, f *robotsFile, status int, body []byte) {
-	f.failures, f.problem = 0, ""
+	f.failures, f.problem, f.since = 0, "", time.Time{}
 	f.hops, f.url = 0, f.origin+"/robots.txt"
 	d.useRobots(now, f, body, d.cfg.RobotsMaxAge)
 	d.ask(ctx, &rqueue.RobotsPut{Host: d.slot, Origin: f.origin, Robots: rqueue.Robots{Body: body, Status: status}})
 }
 
 func (d *Domain) useRobots(now time.Time, f *robotsFile, body []byte, life time.Duration) {
-	f.state, f.until, f.rules = allowed, now.Add(life), nil
-	if len(body) == 0 {
-		return
+	f.state, f.until, f.rules, f.delay = allowed, now.Add(life), nil, 0
+	if len(body) > 0 {
+		f.rules = robots.Parse(body).For(d.cfg.RobotsAgent)
+		f.delay, _ = f.rules.CrawlDelay()
 	}
-	f.rules = robots.Parse(body).For(d.cfg.RobotsAgent)
-	if delay, ok := f.rules.CrawlDelay(); ok {
-		d.throttle.SetCrawlDelay(delay)
+	var most time.Duration // of the slot's origins
+	for _, of := range d.robots {
+		most = max(most, of.delay)
 	}
+	d.throttle.SetCrawlDelay(most)
 }
 
 // robotsUnreachable: nothing of the origin may be fetched until it can be had.
 func (d *Domain) robotsUnreachable(ctx actor.Context, now time.Time, f *robotsFile, status int, problem string) {
 	f.failures++
+	if f.since.IsZero() {
+		f.since = now
+	}
 	f.hops, f.url = 0, f.origin+"/robots.txt"
 	f.state, f.problem = unreachable, "robots.txt: "+problem
 	f.retryAt = now.Add(min(d.cfg.RobotsRetryTo, d.cfg.RobotsRetry<<min(f.failures-1, 20)))
@@ -163,6 +173,6 @@ func (d *Domain) robotsUnreachable(ctx actor.Context, now time.Time, f *robotsFi
 		f.retryAt = start
 	}
 	d.lastError = f.problem
-	d.log.WithField("err", f.problem).Debug("robots.txt could not be had")
-	d.ask(ctx, &rqueue.RobotsPut{Host: d.slot, Origin: f.origin, Robots: rqueue.Robots{Status: status, UnreachableSince: 1}})
+	d.log().WithField("err", f.problem).Debug("robots.txt could not be had")
+	d.ask(ctx, &rqueue.RobotsPut{Host: d.slot, Origin: f.origin, Robots: rqueue.Robots{Status: status, UnreachableSince: max(1, now.Sub(f.since))}})
 }

@@ -32,6 +32,7 @@ func (d *Domain) step(ctx actor.Context) {
 		d.wantSlot(ctx, now)
 	case holding:
 		if d.draining {
+			d.setReason(throttle.ReasonNoWork)
 			d.keepSlot(ctx, now)
 			d.giveUp(ctx, now)
 			break
@@ -120,7 +121,11 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 			break
 		}
 	}
-	if reason == throttle.ReasonNoWork && len(d.flights) > 0 {
+	switch {
+	case reason != throttle.ReasonNoWork:
+	case d.failures > 0:
+		reason = throttle.ReasonRedis
+	case len(d.flights) > 0:
 		reason = throttle.ReasonConcurrency
 	}
 	d.wait(reason, at)
@@ -223,6 +228,7 @@ func (d *Domain) arm(ctx actor.Context, now time.Time) {
 		}
 		for _, w := range d.works {
 			earlier(w.delayedAt)
+			earlier(w.after)
 		}
 	}
 	if at.IsZero() || (!d.timerAt.IsZero() && !at.Before(d.timerAt)) {

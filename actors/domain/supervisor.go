@@ -23,6 +23,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"orbweaver/actors/supervise"
+	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
 	"orbweaver/messages"
 )
@@ -48,21 +49,25 @@ type child struct {
 	leaving  bool
 	pending  []*rqueue.Crawl // woken while leaving
 
+	// flights are at the domain's fetchers, whichever incarnation sent them.
+	// Confined to the domain; the supervisor's once that has stopped.
+	flights map[crawl.ID]*flight
+
 	// crawls that were woken: what a restarted domain starts with. Each slice is
 	// never changed once it is stored.
 	crawls atomic.Pointer[[]*rqueue.Crawl]
 }
 
 // knows adds a crawl to those that a restart starts with.
-func (c *child) knows(crawl *rqueue.Crawl) {
+func (c *child) knows(woken *rqueue.Crawl) {
 	var old []*rqueue.Crawl
 	if p := c.crawls.Load(); p != nil {
 		old = *p
 	}
-	if slices.Contains(old, crawl) {
+	if slices.Contains(old, woken) {
 		return
 	}
-	all := append(slices.Clone(old), crawl)
+	all := append(slices.Clone(old), woken)
 	c.crawls.Store(&all)
 }
 
@@ -88,7 +93,9 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		s.onDrain(ctx, msg)
 	case *messages.Inspect:
 		ctx.Respond(s.snapshot())
-	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *actor.Started:
+		s.deps.Table.reset() // whatever an earlier incarnation's domains had is nobody's now
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	default:
 		s.log.WithField("type", typeName(msg)).Warn("unexpected message")
 	}
@@ -101,6 +108,9 @@ func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, sup actor.Supervisor,
 	strategy := supervise.Strategy{Base: 50 * time.Millisecond, Max: 10 * time.Second, Window: time.Minute, Limit: 10, Log: s.log}
 	if c := s.children[s.bySlotID[pid.Id]]; c != nil {
 		c.restarts.Add(1)
+	}
+	if s.drainTo != nil { // its next incarnation does not know yet
+		sys.Root.Send(pid, &drain{now: s.drainNow})
 	}
 	strategy.HandleFailure(sys, sup, pid, rs, reason, message)
 }
@@ -117,7 +127,7 @@ func (s *Supervisor) onWake(ctx actor.Context, msg *messages.Wake) {
 func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef) {
 	c := s.children[ref.Host]
 	switch {
-	case c == nil && len(s.children) >= s.cfg.MaxDomains:
+	case c == nil && s.deps.Table.Room(s.cfg.MaxDomains) == 0:
 		s.capped++ // the due index still has it
 	case c == nil:
 		s.spawn(ctx, ref)
@@ -130,9 +140,9 @@ func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef) {
 }
 
 func (s *Supervisor) spawn(ctx actor.Context, ref rqueue.HostRef) {
-	c := &child{}
+	c := &child{flights: map[crawl.ID]*flight{}}
 	c.knows(ref.Crawl)
-	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(ref.Host, *c.crawls.Load(), s.cfg, s.deps) },
+	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(ref.Host, *c.crawls.Load(), c.flights, s.cfg, s.deps) },
 		actor.WithMailbox(func() actor.Mailbox {
 			c.mailbox = actor.UnboundedLockfree()()
 			return c.mailbox
@@ -150,13 +160,17 @@ func (s *Supervisor) spawn(ctx actor.Context, ref rqueue.HostRef) {
 
 func (s *Supervisor) onSettled(ctx actor.Context, msg *messages.Settled) {
 	for _, p := range msg.Pages {
-		pid := s.deps.Table.Put(p.Slot, p.ID, p.Page)
-		for pid != nil && s.bySlotID[pid.Id] == "" { // it has stopped meanwhile
-			pid = s.deps.Table.NextWaiting()
-		}
-		if pid != nil {
-			ctx.Send(pid, &messages.CreditFree{})
-		}
+		s.put(ctx, p.Slot, p.ID, p.Page)
+	}
+}
+
+func (s *Supervisor) put(ctx actor.Context, slot string, id crawl.ID, page bool) {
+	pid := s.deps.Table.Put(slot, id, page)
+	for pid != nil && s.bySlotID[pid.Id] == "" { // it has stopped meanwhile
+		pid = s.deps.Table.NextWaiting()
+	}
+	if pid != nil {
+		ctx.Send(pid, &messages.CreditFree{})
 	}
 }
 
@@ -175,9 +189,12 @@ func (s *Supervisor) onTerminated(ctx actor.Context, msg *actor.Terminated) {
 	delete(s.children, slot)
 	delete(s.bySlotID, msg.Who.Id)
 	s.deps.Table.live.Add(-1)
+	for id := range c.flights { // it was stopped in the middle: the next owner recovers them
+		s.put(ctx, slot, id, false)
+	}
 	if s.drainTo == nil {
-		for _, crawl := range c.pending {
-			s.wake(ctx, rqueue.HostRef{Crawl: crawl, Host: slot})
+		for _, woken := range c.pending {
+			s.wake(ctx, rqueue.HostRef{Crawl: woken, Host: slot})
 		}
 	}
 	s.checkDrained(ctx)

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,13 +18,21 @@ import (
 // from it which leases are still in somebody's hands. Safe for concurrent use.
 type Table struct {
 	mu      sync.Mutex
-	credits int                                   // guarded by mu; free ones
-	slots   map[string]map[crawl.ID]*rqueue.Crawl // guarded by mu
-	waiting []*actor.PID                          // guarded by mu; domains that found no credit, oldest first
-	queued  map[string]bool                       // guarded by mu; their ids
-	limits  map[*rqueue.Crawl]*pageLimit          // guarded by mu; crawls with CLOSESPIDER_PAGECOUNT
-	live    atomic.Int64                          // domains
-	waits   map[throttle.Reason]*atomic.Int64     // fixed keys; domains waiting, by reason
+	total   int                               // credits in all
+	credits int                               // guarded by mu; free ones
+	slots   map[string]map[crawl.ID]inHand    // guarded by mu
+	waiting []*actor.PID                      // guarded by mu; domains that found no credit, oldest first
+	queued  map[string]bool                   // guarded by mu; their ids
+	limits  map[*rqueue.Crawl]*pageLimit      // guarded by mu; crawls with CLOSESPIDER_PAGECOUNT
+	live    atomic.Int64                      // domains
+	waits   map[throttle.Reason]*atomic.Int64 // fixed keys; domains waiting, by reason
+}
+
+// inHand is a request in flight. It is there twice when it was leased again
+// before the end of its last lease was told.
+type inHand struct {
+	crawl *rqueue.Crawl
+	times int
 }
 
 // Reasons to wait that are the node's own.
@@ -47,7 +56,7 @@ const (
 
 // NewTable gives a table with so many credits (CONCURRENT_REQUESTS).
 func NewTable(credits int) *Table {
-	t := &Table{credits: credits, slots: map[string]map[crawl.ID]*rqueue.Crawl{}, queued: map[string]bool{},
+	t := &Table{total: credits, credits: credits, slots: map[string]map[crawl.ID]inHand{}, queued: map[string]bool{},
 		limits: map[*rqueue.Crawl]*pageLimit{}, waits: map[throttle.Reason]*atomic.Int64{}}
 	for _, r := range append(throttle.Reasons(), ReasonCredits, ReasonPageLimit) {
 		t.waits[r] = new(atomic.Int64)
@@ -96,10 +105,10 @@ func (t *Table) Take(slot string, c *rqueue.Crawl, id crawl.ID, waiter *actor.PI
 	}
 	ids := t.slots[slot]
 	if ids == nil {
-		ids = make(map[crawl.ID]*rqueue.Crawl, 8)
+		ids = make(map[crawl.ID]inHand, 8)
 		t.slots[slot] = ids
 	}
-	ids[id] = c
+	ids[id] = inHand{c, ids[id].times + 1}
 	return Taken
 }
 
@@ -109,15 +118,19 @@ func (t *Table) Put(slot string, id crawl.ID, page bool) *actor.PID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ids := t.slots[slot]
-	c, ok := ids[id]
+	h, ok := ids[id]
 	if !ok {
 		return nil
 	}
-	delete(ids, id)
+	if h.times--; h.times > 0 {
+		ids[id] = h
+	} else {
+		delete(ids, id)
+	}
 	if len(ids) == 0 {
 		delete(t.slots, slot)
 	}
-	if l := t.limits[c]; l != nil {
+	if l := t.limits[h.crawl]; l != nil {
 		l.inFlight--
 		if page {
 			l.done++
@@ -150,27 +163,60 @@ func (t *Table) Held(slot string, c *rqueue.Crawl) []crawl.ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []crawl.ID
-	for id, of := range t.slots[slot] {
-		if of == c {
+	for id, h := range t.slots[slot] {
+		if h.crawl == c {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// InFlight is the number of requests in flight, and HeldSlots that of slots with any.
+// Leave takes a domain that stops out of the line for credits. It returns the
+// domain to be told CreditFree instead, should this one have been told, or nil.
+func (t *Table) Leave(pid *actor.PID) *actor.PID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queued[pid.Id] {
+		delete(t.queued, pid.Id)
+		t.waiting = slices.DeleteFunc(t.waiting, func(w *actor.PID) bool { return w.Id == pid.Id })
+	}
+	return t.nextLocked()
+}
+
+// reset empties the table; page limits stay.
+func (t *Table) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.credits, t.waiting = t.total, nil
+	clear(t.slots)
+	clear(t.queued)
+	for _, l := range t.limits {
+		l.inFlight = 0
+	}
+	t.live.Store(0)
+}
+
+// InFlight is the number of requests in flight.
 func (t *Table) InFlight() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := 0
-	for _, ids := range t.slots {
-		n += len(ids)
-	}
-	return n
+	return t.total - t.credits
 }
 
 // Live is the number of live domains.
 func (t *Table) Live() int { return int(t.live.Load()) }
+
+// crowdFactor is how many domains for each credit may wait for one before no more
+// are started: they would only hold memory and leases.
+const crowdFactor = 4
+
+// Room is how many more domains may be started, of at most so many.
+func (t *Table) Room(most int) int {
+	t.mu.Lock()
+	crowd := crowdFactor*t.total - len(t.waiting)
+	t.mu.Unlock()
+	return max(0, min(most-t.Live(), crowd))
+}
 
 // Waits counts the domains that wait, by reason.
 func (t *Table) Waits() map[throttle.Reason]int64 {
