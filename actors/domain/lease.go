@@ -120,8 +120,11 @@ func (d *Domain) refill(ctx actor.Context, now time.Time) {
 	most := d.throttle.Batch(d.cfg.TTL/2, d.cfg.LeaseBatch)
 	share := max(1, most/max(1, len(d.works)))
 	w, buffered := d.hungriest(now)
-	if w == nil || len(w.buf) > share/2 || buffered >= most {
+	if w == nil || len(w.buf) > share/4 || buffered >= most {
 		return
+	}
+	if c := d.cfg.Throttle.Concurrency(); c >= 4 && 2*len(d.flights) > c {
+		return // busy: the longer the queue grows, the fewer leases it takes
 	}
 	start, _ := d.throttle.LowestNext(now)
 	if start.Sub(now) > d.cfg.TTL/2 {

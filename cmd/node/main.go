@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,9 +18,6 @@ import (
 const version = "0.1.0"
 
 func main() {
-	// The frontier and the connections are bounded by configuration; letting the
-	// collector run a little less often costs a few MiB and saves CPU.
-	debug.SetGCPercent(200)
 	interrupts := make(chan os.Signal, 4)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ(), interrupts))

@@ -106,7 +106,7 @@ func (n *Node) startActors() error {
 	var err error
 	n.scheduler, err = spawn(messages.SchedulerName, func() actor.Actor {
 		return scheduler.New(schedulerConfig(n.cfg), scheduler.Deps{Frontier: n.frontier, Domains: domainsPID,
-			Room: func() int { return domainCfg.MaxDomains - n.table.Live() }, Log: n.log})
+			Room: func() int { return n.table.Room(domainCfg.MaxDomains) }, Log: n.log})
 	})
 	if err != nil {
 		return err
