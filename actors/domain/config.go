@@ -18,6 +18,7 @@ type Config struct {
 	MaxDomains    int           // live domain actors (MAX_DOMAINS); default 10,000
 	Idle          time.Duration // a domain without work stays so long (DOMAIN_IDLE); default 1 s
 	LeaseBatch    int           // most requests leased at once (LEASE_BATCH); default 16
+	Gather        time.Duration // a host whose queue was empty is leased from so much after its first new link; default 15 ms
 	TTL           time.Duration // of slot leases (SLOT_TTL); default 8 s
 	Renew         time.Duration // a held slot is renewed this often (SLOT_RENEW); default 2 s
 	Slack         time.Duration // spare time stored with next_at; default 500 ms
@@ -34,6 +35,7 @@ func (c Config) WithDefaults() Config {
 	c.MaxDomains = cmp.Or(c.MaxDomains, 10_000)
 	c.Idle = cmp.Or(c.Idle, time.Second)
 	c.LeaseBatch = cmp.Or(c.LeaseBatch, 16)
+	c.Gather = cmp.Or(c.Gather, 15*time.Millisecond)
 	c.TTL = cmp.Or(c.TTL, 8*time.Second)
 	c.Renew = cmp.Or(c.Renew, 2*time.Second)
 	c.Slack = cmp.Or(c.Slack, 500*time.Millisecond)

@@ -43,11 +43,13 @@ type Domain struct {
 	leaseNext  time.Time // the same once the lease under way is stored
 	store      uint64    // the store's changes when storedNext was written
 
-	asked    asked         // the acquire or reserve under way
-	slowness time.Duration // how long the last reserve took
-	touched  time.Time     // when the lease was last extended
-	throttle *throttle.Slot
-	conns    messages.Conns
+	asked     asked         // the acquire or reserve under way
+	slowness  time.Duration // how long the last reserve took
+	holdUntil time.Time     // the longest hold so far
+	unsaved   bool          // it is not stored: a successor would not know
+	touched   time.Time     // when the lease was last extended
+	throttle  *throttle.Slot
+	conns     messages.Conns
 
 	works   []*work // crawls with something here, in the order of their turns
 	robots  map[string]*robotsFile
@@ -92,7 +94,7 @@ type work struct {
 	waiting   int             // as last seen
 	delayedAt time.Time       // when the first delayed one is due; zero: none known
 	doubt     bool            // there may be leases that nobody holds: recover first
-	after     time.Time       // no lease before it: the crawl is paused
+	after     time.Time       // no lease before it: the crawl is paused, or links gather
 }
 
 // flight is one request at a fetcher.
@@ -206,6 +208,9 @@ func (d *Domain) onStopping(ctx actor.Context) {
 
 func (d *Domain) onWake(ctx actor.Context, msg *wake) {
 	w := d.work(msg.crawl)
+	if d.phase == holding && !w.more && len(d.works) == 1 {
+		w.after = time.Now().Add(d.cfg.Gather) // links come in crowds
+	}
 	w.more = true
 	d.step(ctx)
 }
@@ -301,6 +306,9 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, now)
 	}
 	d.throttle.Done(now, r)
+	if at, why := d.throttle.LowestNext(now); (why == throttle.ReasonRetryAfter || why == throttle.ReasonCircuit) && at.After(d.holdUntil) {
+		d.holdUntil, d.unsaved = at, true
+	}
 	if o.Cause == crawl.CauseCancelled || o.Stale {
 		return
 	}

@@ -93,6 +93,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // state is what is stored of the throttle with each step on the slot.
 func (d *Domain) state(now time.Time) rqueue.SlotState {
+	d.unsaved = false
 	st := d.throttle.Snapshot(now)
 	return rqueue.SlotState{Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: string(st.Reason),
 		Backoff: st.Backoff.Seconds(), CrawlDelay: st.CrawlDelay.Seconds(), Failures: st.Failures, Latency: d.lastLatency.Seconds()}
@@ -245,10 +246,10 @@ func (d *Domain) extended(now, deadline time.Time) {
 	}
 }
 
-// keepSlot renews the lease when no other step has done so lately. Never after
-// the deadline: step has seen to that.
+// keepSlot renews the lease when no other step has done so lately, and at once
+// when the site said to stay away. Never after the deadline: step has seen to that.
 func (d *Domain) keepSlot(ctx actor.Context, now time.Time) {
-	if d.renew != nil || d.lease != nil || now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
+	if d.renew != nil || d.lease != nil || !d.unsaved && now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
 		return
 	}
 	d.renew = &rqueue.Renew{Slot: d.slot, Token: d.token, Crawls: d.crawls(), State: d.state(now)}
