@@ -85,6 +85,13 @@ type Page struct {
 	RetryIn    time.Duration // with cause robots: when robots.txt is asked for again
 }
 
+// RobotsFetched tells the pipeline of a robots.txt fetch, for the statistics of the
+// crawl that it was made for.
+type RobotsFetched struct {
+	Crawl    *rqueue.Crawl
+	Response *crawl.Response // its body is not looked at
+}
+
 // Settled tells `domains` that leased requests are in nobody's hands any more:
 // their credits are free.
 type Settled struct {

@@ -28,6 +28,7 @@ type Config struct {
 	RobotsRetry   time.Duration // first wait after robots.txt could not be had, doubling; default 1 s
 	RobotsRetryTo time.Duration // its cap; default 10 min
 	Throttle      throttle.Config
+	Debug         bool // log every answer and the delay that it leads to (AUTOTHROTTLE_DEBUG)
 }
 
 // WithDefaults fills zero fields; Throttle is taken as it is.

@@ -305,7 +305,13 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 	if o.RetryAfter != "" {
 		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, now)
 	}
+	before := d.throttle.Delay()
 	d.throttle.Done(now, r)
+	if d.cfg.Debug {
+		delay := d.throttle.Delay()
+		d.log().WithFields(logrus.Fields{"conc": len(d.flights), "delay_ms": delay.Milliseconds(), "change_ms": (delay - before).Milliseconds(),
+			"latency_ms": o.Latency.Milliseconds(), "bytes": o.Bytes, "status": o.Status}).Info("autothrottle")
+	}
 	if at, why := d.throttle.LowestNext(now); (why == throttle.ReasonRetryAfter || why == throttle.ReasonCircuit) && at.After(d.holdUntil) {
 		d.holdUntil, d.unsaved = at, true
 	}

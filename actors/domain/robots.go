@@ -115,6 +115,9 @@ func (d *Domain) onRobotsFetched(ctx actor.Context, now time.Time, f *robotsFile
 		f.state = wanted
 		return
 	}
+	if len(d.works) > 0 {
+		ctx.Send(d.deps.Pipeline, &messages.RobotsFetched{Crawl: d.works[0].crawl, Response: resp})
+	}
 	switch {
 	case o.Cause != crawl.CauseNone:
 		d.robotsUnreachable(ctx, now, f, 0, string(o.Cause)+": "+o.Err)

@@ -21,11 +21,6 @@ import (
 	"orbweaver/core/netguard"
 )
 
-// CauseStale is the end of a fetch whose request went out on a kept connection
-// that the server had closed meanwhile, before a byte of an answer: not a failed
-// attempt. The request may be sent again after the politeness delay.
-const CauseStale crawl.Cause = "stale"
-
 const (
 	// smallReader is the read buffer in bytes of a fetch whose header fits in
 	// it. A longer header is finished in a reader of MaxHeaderBytes. 4 KiB cost

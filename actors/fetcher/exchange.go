@@ -106,7 +106,7 @@ func (x *exchange) broken(err error, doing string, unanswered bool) {
 	case x.conn.aborted.Load():
 		x.fail(crawl.CauseCancelled, "fetch was cancelled")
 	case unanswered && cause == crawl.CauseReset:
-		x.fail(CauseStale, "kept connection was closed by the server")
+		x.fail(crawl.CauseStale, "kept connection was closed by the server")
 	default:
 		x.fail(cause, doing+": "+err.Error())
 	}

@@ -102,7 +102,7 @@ func (a *Actor) log(ctx actor.Context) logrus.FieldLogger {
 
 // endedBySite reports whether a fetch's end is for the pipeline to judge.
 func endedBySite(cause crawl.Cause) bool {
-	return cause != crawl.CauseCancelled && cause != crawl.CauseTooLate && cause != CauseStale
+	return cause != crawl.CauseCancelled && cause != crawl.CauseTooLate && cause != crawl.CauseStale
 }
 
 // outcome is what the domain and its throttle learn from a response.
@@ -113,7 +113,7 @@ func outcome(resp *crawl.Response) messages.Outcome {
 		Err:     resp.Err,
 		Latency: resp.Latency,
 		SentAt:  resp.SentAt,
-		Stale:   resp.Cause == CauseStale,
+		Stale:   resp.Cause == crawl.CauseStale,
 		Bytes:   resp.Wire,
 	}
 	if resp.Status >= 300 {

@@ -56,6 +56,9 @@ func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request) (wire 
 			h.Add(f.Name, f.Value)
 		}
 	}
+	if req.Referer != "" && validValue(req.Referer) && headerIndex(req.Headers, "Referer") < 0 {
+		h.Add("Referer", req.Referer)
+	}
 	if t.auth != "" && headerIndex(req.Headers, "Authorization") < 0 {
 		h.Add("Authorization", t.auth)
 	}

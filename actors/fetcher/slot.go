@@ -93,7 +93,7 @@ func (s *Slot) do(ctx context.Context, x *exchange) {
 		keep = stop() && keep // or abort would meet the connection's next fetch
 	}
 	s.give(cn, keep && hold)
-	if x.resp.Cause == CauseStale {
+	if x.resp.Cause == crawl.CauseStale {
 		s.CloseIdle() // the others are as old
 	}
 }

@@ -71,7 +71,7 @@ func TestStale(t *testing.T) {
 	slot := newSlot(t)
 	requireCause(t, crawl.CauseNone, get(t, slot, s.url()))
 	resp := get(t, slot, s.url())
-	requireCause(t, fetcher.CauseStale, resp)
+	requireCause(t, crawl.CauseStale, resp)
 	require.False(t, resp.SentAt.IsZero(), "it was sent: the delay counts")
 	require.Equal(t, int32(2), s.requests.Load(), "not sent again by itself")
 	requireCause(t, crawl.CauseNone, get(t, slot, s.url()))

@@ -52,6 +52,8 @@ func (c *committer) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *outcome:
 		c.onOutcome(ctx, msg)
+	case *tallied:
+		addCounts(c.stats, msg.crawl, msg.stats)
 	case flush:
 		c.onFlush(ctx)
 	case *committed:

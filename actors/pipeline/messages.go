@@ -23,6 +23,12 @@ type count struct {
 	n    int64
 }
 
+// tallied is statistics without a page.
+type tallied struct {
+	crawl *rqueue.Crawl
+	stats []count
+}
+
 // workerDrained tells the committer that a worker's outcomes are all in.
 type workerDrained struct{}
 

@@ -92,6 +92,8 @@ func (a *Actor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *messages.Page:
 		a.onPage(ctx, msg)
+	case *messages.RobotsFetched:
+		ctx.Forward(a.workers[0])
 	case *actor.Started:
 		a.onStarted(ctx)
 	case *messages.Drain:

@@ -42,6 +42,8 @@ func (w *worker) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *messages.Page:
 		w.onPage(ctx, msg)
+	case *messages.RobotsFetched:
+		w.onRobotsFetched(ctx, msg)
 	case *messages.Drain:
 		ctx.Send(w.committer, workerDrained{})
 	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
@@ -61,6 +63,23 @@ func (w *worker) onPage(ctx actor.Context, msg *messages.Page) {
 	out := w.judge(job, msg)
 	w.deps.Release(msg.Response)
 	ctx.Send(w.committer, out)
+}
+
+// onRobotsFetched counts a robots.txt fetch as Scrapy does: as any fetch, and apart.
+func (w *worker) onRobotsFetched(ctx actor.Context, msg *messages.RobotsFetched) {
+	job := w.deps.Jobs(msg.Crawl)
+	if job == nil {
+		return
+	}
+	w.deps.Counters.Bytes.Add(msg.Response.Wire)
+	req := &crawl.Request{URL: msg.Response.URL}
+	w.stats = job.Policy.AppendStats(w.stats[:0], req, msg.Response, requestBytes(req), policy.Action{Kind: policy.Parse})
+	w.stats = policy.AppendRobotsStats(w.stats, msg.Response)
+	t := &tallied{crawl: msg.Crawl}
+	for _, s := range w.stats {
+		t.stats = append(t.stats, count{s.Name, s.N})
+	}
+	ctx.Send(w.committer, t)
 }
 
 // judge decides what becomes of a page. A panic in it, the spider's included, is

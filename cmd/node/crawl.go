@@ -288,15 +288,8 @@ func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) erro
 	if err != nil {
 		return &exitError{exitStore, err}
 	}
-	if r.reason == "finished" {
-		if out, _ := outputOf(r.opt); out != nil && exportErr == nil {
-			if err := r.crawl.ExportForget(ctx, out.name()); err != nil {
-				r.log.WithField("err", err).Warn("place in the output file not forgotten")
-			}
-		}
-		if err := r.crawl.Close(ctx, r.cfg.Scheduler.Persist); err != nil {
-			r.log.WithField("err", err).Warn("queue and filter not deleted")
-		}
+	if r.reason == "finished" && exportErr == nil { // else the next run ends it
+		r.settle(ctx)
 	}
 	switch {
 	case exportErr != nil:
@@ -305,6 +298,19 @@ func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) erro
 		return &exitError{exitNothing, errors.New("nothing could be fetched: see the summary above, or run again with --log-level debug")}
 	}
 	return nil
+}
+
+// settle closes a crawl whose items are all where they belong. Should the process die
+// before it, the same command does it; after it, the command crawls anew.
+func (r *crawlRun) settle(ctx context.Context) {
+	if err := r.crawl.Close(ctx, r.cfg.Scheduler.Persist); err != nil {
+		r.log.WithField("err", err).Warn("queue and filter not deleted")
+	}
+	if out, _ := outputOf(r.opt); out != nil {
+		if err := r.crawl.ExportForget(ctx, out.name()); err != nil {
+			r.log.WithField("err", err).Warn("place in the output file not forgotten")
+		}
+	}
 }
 
 // interrupted gives back what is not sent, finishes what is in flight, and says how

@@ -31,13 +31,14 @@ type jobOf = pipeline.Job
 type crawlSettings struct {
 	Scope          string `json:"scope"`
 	DepthLimit     int    `json:"depth_limit,omitempty"`
+	DepthPriority  int    `json:"depth_priority,omitempty"`
 	URLLengthLimit int    `json:"urllength_limit,omitempty"`
 	Fingerprinter  string `json:"fingerprinter,omitempty"`
 }
 
 // openCrawl opens a crawl with this node's settings for it.
 func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rqueue.Crawl, error) {
-	settings, err := json.Marshal(crawlSettings{Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit,
+	settings, err := json.Marshal(crawlSettings{Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
 		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -70,7 +71,7 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 		return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
 	}
 	pc := policyConfig(n.cfg)
-	pc.DepthLimit, pc.URLLengthLimit = s.DepthLimit, s.URLLengthLimit
+	pc.DepthLimit, pc.DepthPriority, pc.URLLengthLimit = s.DepthLimit, s.DepthPriority, s.URLLengthLimit
 	p, err := policy.New(pc)
 	if err != nil {
 		return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)

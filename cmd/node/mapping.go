@@ -31,6 +31,8 @@ func throttleConfig(cfg *config.Config) throttle.Config {
 	c.CrawlDelayMax = t.CrawlDelayMax
 	c.CircuitFailures = t.CircuitFailures
 	c.CircuitOpenFor = t.CircuitOpen
+	c.BackoffRecovery = t.BackoffRecovery
+	c.CircuitOpenMax = t.CircuitOpenMax
 	return c
 }
 
@@ -41,7 +43,7 @@ func domainConfig(cfg *config.Config) domain.Config {
 	}
 	s := cfg.Scheduler
 	return domain.Config{MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
-		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg)}.WithDefaults()
+		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug}.WithDefaults()
 }
 
 func fetcherConfig(cfg *config.Config) fetcher.Config {
@@ -51,7 +53,7 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 		warn = -1
 	}
 	return fetcher.Config{Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
-		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate}
+		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate, ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates}
 }
 
 func schedulerConfig(cfg *config.Config) scheduler.Config {
@@ -67,7 +69,7 @@ func pipelineConfig(cfg *config.Config) pipeline.Config {
 func rqueueConfig(cfg *config.Config, exclusive bool) rqueue.Config {
 	s := cfg.Scheduler
 	shards := cfg.Redis.Shards
-	return rqueue.Config{Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, Exclusive: exclusive,
+	return rqueue.Config{Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, SeenCache: s.SeenCache, Exclusive: exclusive,
 		ShardOf: func(host string) int { return weburl.Shard(host, shards) }}
 }
 

@@ -60,7 +60,7 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*No
 		return nil, usage(err)
 	}
 	// 1. The store: all that must survive.
-	n.store, err = store.Open(ctx, store.Config{URL: cfg.Redis.URL, DataDir: cfg.Node.DataDir, Fsync: cfg.Redis.AppendFsync, Log: log})
+	n.store, err = store.Open(ctx, store.Config{URL: cfg.Redis.URL, DataDir: cfg.Node.DataDir, Server: cfg.Redis.Server, Fsync: cfg.Redis.AppendFsync, Log: log})
 	if err != nil {
 		if errors.Is(err, store.ErrConfig) {
 			return nil, usage(err)

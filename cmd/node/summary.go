@@ -13,7 +13,8 @@ import (
 )
 
 // summary prints the crawl's statistics under Scrapy's names and writes them to
-// --stats FILE. It returns those of this run.
+// --stats FILE: those of this run. It returns those of the crawl since it began, of
+// which earlier runs, interrupted or killed, may have done all.
 func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, error) {
 	all, err := r.crawl.Stats(ctx)
 	if err != nil {
@@ -31,10 +32,8 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 		"elapsed_time_seconds": now.Sub(r.started).Seconds(),
 		"crawl":                r.crawl.Name(),
 	}
-	ours := map[string]int64{}
 	for name, n := range all {
 		if n -= r.before[name]; n != 0 {
-			ours[name] = n
 			out[name] = n
 		}
 	}
@@ -45,7 +44,7 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 			r.log.WithField("err", err).Error("statistics not written")
 		}
 	}
-	return ours, nil
+	return all, nil
 }
 
 // addScheduler adds what the queue says, for all runs of the crawl since it began.

@@ -20,6 +20,7 @@ const (
 	CauseBadURL    Cause = "bad_url"   // cannot be requested at all
 	CauseEncoding  Cause = "encoding"  // content coding unknown or broken
 	CauseCancelled Cause = "cancelled" // slot lost, node stopping: not the site's fault
+	CauseStale     Cause = "stale"     // a kept connection was closed by the peer before any answer: may be sent again
 	CauseTooLate   Cause = "too_late"  // the permit ran out before the bytes were written: never sent
 	CausePanic     Cause = "panic"     // our own code failed on this page
 	CauseRobots    Cause = "robots"    // robots.txt could not be had
