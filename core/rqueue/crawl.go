@@ -52,9 +52,10 @@ type runID struct {
 }
 
 // OpenCrawl creates the crawl of that name, or comes back to it: a stopped or
-// paused one runs on; a finished one starts a new run, with its filter only
-// when Spec.Persist or Close kept it. With flush it begins anew in any case. The
-// stored spec is replaced. A flush that was cut short is completed first.
+// paused one runs on, and so does a finished one that was never closed, so that
+// what its end still asked for is done; a closed one begins again, with its
+// filter when Close kept it. With flush it begins anew in any case. The stored
+// spec is replaced. A flush that was cut short is completed first.
 func (f *Frontier) OpenCrawl(ctx context.Context, spec Spec, flush bool) (*Crawl, error) {
 	spec = spec.WithDefaults()
 	if err := spec.Validate(); err != nil {
@@ -83,7 +84,6 @@ func (f *Frontier) OpenCrawl(ctx context.Context, spec Spec, flush bool) (*Crawl
 			f.clock(a)
 			a.str(spec.Name)
 			a.bytes(text)
-			a.flag(spec.Persist)
 		})
 		if err != nil {
 			return nil, err

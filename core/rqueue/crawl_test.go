@@ -88,13 +88,13 @@ func TestFinishedCrawlBeginsAgain(t *testing.T) {
 	tests := []struct {
 		name    string
 		end     func(b *bundle) error
-		persist bool // of the spec that opens it again
-		want    int  // requests let in the second time
+		opening int64
+		want    int // requests let in the second time
+		stats   map[string]int64
 	}{
-		{"closed", func(b *bundle) error { return b.c.Close(b.ctx, false) }, false, 1},
-		{"kept", func(b *bundle) error { return b.c.Close(b.ctx, true) }, false, 0},
-		{"died before it was closed", func(*bundle) error { return nil }, false, 1},
-		{"died before it was closed, persistent", func(*bundle) error { return nil }, true, 0},
+		{"closed", func(b *bundle) error { return b.c.Close(b.ctx, false) }, 2, 1, map[string]int64{}},
+		{"kept", func(b *bundle) error { return b.c.Close(b.ctx, true) }, 2, 0, map[string]int64{}},
+		{"died before it was closed", func(*bundle) error { return nil }, 1, 0, map[string]int64{"x": 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,16 +118,14 @@ func TestFinishedCrawlBeginsAgain(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, map[string]int64{"x": 1}, stats, "they outlive the end")
 
-				spec := b.c.Spec()
-				spec.Persist = tt.persist
-				b.c, err = b.f.OpenCrawl(b.ctx, spec, false)
+				b.c, err = b.f.OpenCrawl(b.ctx, b.c.Spec(), false)
 				require.NoError(t, err)
-				require.EqualValues(t, 2, b.c.Opening())
+				require.Equal(t, tt.opening, b.c.Opening())
 				require.Zero(t, b.c.Resumed())
 				require.Equal(t, tt.want, b.enqueue(b.link("a.test", "/1")))
 				stats, err = b.c.Stats(b.ctx)
 				require.NoError(t, err)
-				require.Empty(t, stats)
+				require.Equal(t, tt.stats, stats)
 				require.Equal(t, []string{"1"}, rdb.LRange(b.ctx, "c:items", 0, -1).Val())
 				st, err := b.c.State(b.ctx)
 				require.NoError(t, err)
