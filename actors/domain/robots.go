@@ -135,7 +135,7 @@ func (d *Domain) onRobotsFetched(ctx actor.Context, now time.Time, f *robotsFile
 // host's robots.txt would need that host's slot: without it, no rules are known.
 func (d *Domain) followRobots(f *robotsFile, resp *crawl.Response) bool {
 	target, err := weburl.Resolve(f.url, resp.Header("Location"))
-	if err != nil || f.hops >= maxRobotsHops || weburl.Host(target) != d.slot {
+	if err != nil || target == f.url || f.hops >= maxRobotsHops || weburl.Host(target) != d.slot {
 		return false
 	}
 	f.hops++

@@ -26,15 +26,15 @@ type store struct {
 	ttl, margin time.Duration
 
 	mu      sync.Mutex
-	slots   map[string]*slotKey          // guarded by mu
-	hosts   map[string][]*hostKeys       // guarded by mu; by host, one a crawl
-	robots  map[string]storedRobots      // guarded by mu; by origin
-	all     map[crawl.ID]*request        // guarded by mu
-	ops     []rqueue.Op                  // guarded by mu; carried out, in order
-	sum     map[string]int               // guarded by mu; ops by type
-	changes uint64                       // guarded by mu; StoreChanges
-	before  func(op rqueue.Op) error     // guarded by mu; an error refuses the op
-	puts    []rqueue.RobotsPut           // guarded by mu
+	slots   map[string]*slotKey      // guarded by mu
+	hosts   map[string][]*hostKeys   // guarded by mu; by host, one a crawl
+	robots  map[string]storedRobots  // guarded by mu; by origin
+	all     map[crawl.ID]*request    // guarded by mu
+	ops     []rqueue.Op              // guarded by mu; carried out, in order
+	sum     map[string]int           // guarded by mu; ops by type
+	changes uint64                   // guarded by mu; StoreChanges
+	before  func(op rqueue.Op) error // guarded by mu; an error refuses the op
+	puts    []rqueue.RobotsPut       // guarded by mu
 }
 
 // slotKey is a slot's key.
@@ -74,9 +74,9 @@ type request struct {
 }
 
 type storedRobots struct {
-	robots  rqueue.Robots
-	at      time.Time // fetched
-	since   time.Time // unreachable
+	robots rqueue.Robots
+	at     time.Time // fetched
+	since  time.Time // unreachable
 }
 
 func newStore(t testing.TB, ttl time.Duration) *store {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,6 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
-	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
 	"orbweaver/internal/actortest"
@@ -84,7 +84,7 @@ func (w *world) end() {
 	w.pass(time.Minute) // what is on its way arrives nowhere
 	actortest.Stop(w, w.sys, w.pipeline)
 	w.pass(time.Minute)
-	require.Zero(w, w.table.Waits(), "nobody waits any more")
+	require.Empty(w, w.table.Waits(), "nobody waits any more")
 }
 
 // pass lets virtual time pass and waits until everything that is due has happened.
@@ -303,7 +303,7 @@ func (w *world) pages() []*messages.Page {
 func secs(s ...float64) []time.Duration {
 	out := make([]time.Duration, len(s))
 	for i := range s {
-		out[i] = time.Duration(s[i] * float64(time.Second))
+		out[i] = time.Duration(math.Round(s[i] * float64(time.Second)))
 	}
 	return out
 }
@@ -312,4 +312,3 @@ func secs(s ...float64) []time.Duration {
 func newCrawl() *rqueue.Crawl { return new(rqueue.Crawl) }
 
 var _ messages.Conns = (*conns)(nil)
-var _ = crawl.CauseNone
