@@ -42,6 +42,7 @@ type Crawl struct {
 	run      atomic.Pointer[runID]
 	openings int64
 	resumed  int64
+	orphans  atomic.Bool // a killed process may have held leases, see Due
 	forgets  atomic.Uint64
 }
 
@@ -98,6 +99,7 @@ func (f *Frontier) OpenCrawl(ctx context.Context, spec Spec, flush bool) (*Crawl
 		}
 		if n == 4 {
 			c.openings, c.resumed = r.int(), r.int()
+			c.orphans.Store(f.cfg.Exclusive && c.resumed > 0)
 		}
 		if err := r.ok("open crawl"); err != nil {
 			return nil, err

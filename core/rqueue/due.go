@@ -22,7 +22,14 @@ type Due struct {
 // Due reads up to limit hosts (1 to 10000) whose entry is due, in the order of
 // shards and times. An entry that is moved meanwhile is neither skipped nor
 // blocks the others (rule 12). One call to the store, cheap when nothing is due.
+//
+// Alone with the store (Config.Exclusive), the first reading of a crawl that was
+// resumed also has the entries that the leases of a killed process hold back.
 func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
+	var ahead time.Duration
+	if c.orphans.Load() {
+		ahead = c.f.cfg.TTL
+	}
 	r, err := c.f.call(ctx, c.f.scripts.due, func(a *args) {
 		for i := range c.keys.shards {
 			a.key(c.keys.shards[i].index)
@@ -32,6 +39,7 @@ func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
 		a.int(int64(max(from.shard, 1)))
 		a.str(from.score)
 		a.str(from.host)
+		a.int(ms(ahead))
 	})
 	if err != nil {
 		return Due{}, err
@@ -55,6 +63,9 @@ func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
 		if score != "" && len(d.Hosts) > 0 {
 			d.Next.host = d.Hosts[len(d.Hosts)-1]
 		}
+	}
+	if d.Next.Done() {
+		c.orphans.Store(false)
 	}
 	return d, nil
 }

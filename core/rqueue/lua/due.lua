@@ -2,8 +2,10 @@
 -- KEYS[1..] the index ZSETs of all shards, in order
 -- ARGV[1] now or ''  ARGV[2] most hosts, >= 1  ARGV[3] shard to begin in, from 1
 -- ARGV[4] score and ARGV[5] host after which to begin in that shard, or ''
+-- ARGV[6] ms from now to which an entry counts as due, >= 0
 -- Returns {now, ms until the earliest later entry seen or -1, shard or 0 at the end, score, hosts...}.
 local nf = clock(ARGV[1])
+local due = nf + tonumber(ARGV[6])
 local room, at = tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {nf, -1, 0, ''}
 for s = at, #KEYS do
@@ -26,7 +28,7 @@ for s = at, #KEYS do
   end
   local e = call('ZRANGE', index, rank, rank, 'WITHSCORES')
   if e[1] then
-    if tonumber(e[2]) <= nf then
+    if tonumber(e[2]) <= due then
       if room == 0 then
         out[3] = s
         return out
@@ -35,7 +37,7 @@ for s = at, #KEYS do
     end
     for i = 1, #e, 2 do
       local score = tonumber(e[i + 1])
-      if score > nf then
+      if score > due then
         if out[2] < 0 or score - nf < out[2] then out[2] = score - nf end
         break
       end
