@@ -61,16 +61,18 @@ func (s *service) run(ctx context.Context, t *terminal) error {
 			return &exitError{exitStore, err}
 		}
 	}
+	s.discover(ctx)
 	s.log.WithField("admin", s.node.admin.address()).Info("node is up")
 	tick := time.NewTicker(discoverEvery)
 	defer tick.Stop()
 	stats := time.NewTicker(max(time.Second, s.node.cfg.Log.StatsInterval))
 	defer stats.Stop()
 	for {
-		s.discover(ctx)
 		select {
 		case <-tick.C:
+			s.discover(ctx)
 		case <-s.node.crawlsChanged:
+			s.discover(ctx)
 		case <-stats.C:
 			if s.node.cfg.Log.StatsInterval > 0 {
 				s.tellProgress()
