@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// raceVar is the environment variable that asks for the race detector.
+const raceVar = "ORBWEAVER_E2E_RACE"
+
 // nodePath is the program under test, built once.
 var nodePath string
 
@@ -28,7 +31,7 @@ func buildAndRun(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	nodePath = filepath.Join(dir, "node")
 	args := []string{"build", "-o", nodePath}
-	if os.Getenv("ORBWEAVER_E2E_RACE") != "" {
+	if os.Getenv(raceVar) != "" {
 		args = append(args, "-race")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
