@@ -2,7 +2,7 @@
 // a website that records all it sees. Each test is about one promise to users.
 //
 // ORBWEAVER_E2E_RACE=1 builds the node with the race detector; a race found in it
-// fails the test that ran it.
+// fails the test that ran it. ORBWEAVER_E2E_SEED=N moves the kills to other moments.
 package e2e
 
 import (
