@@ -95,6 +95,7 @@ type work struct {
 	delayedAt time.Time       // when the first delayed one is due; zero: none known
 	doubt     bool            // there may be leases that nobody holds: recover first
 	after     time.Time       // no lease before it: the crawl is paused, or links gather
+	woken     bool            // after the slot's release was asked for
 }
 
 // flight is one request at a fetcher.
@@ -211,7 +212,7 @@ func (d *Domain) onWake(ctx actor.Context, msg *wake) {
 	if d.phase == holding && !w.more && len(d.works) == 1 {
 		w.after = time.Now().Add(d.cfg.Gather) // links come in crowds
 	}
-	w.more = true
+	w.more, w.woken = true, d.phase == releasing
 	d.step(ctx)
 }
 

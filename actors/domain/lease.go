@@ -307,8 +307,11 @@ func (d *Domain) onReserved(now time.Time, op *rqueue.Reserve) {
 // restOrGiveUp releases a slot that has had nothing to do for a while, or whose
 // next start is far off.
 func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
-	if len(d.flights) > 0 || d.lease != nil || d.renew != nil || d.reserve != nil {
+	if len(d.flights) > 0 || d.lease != nil {
 		d.idleFrom = time.Time{}
+		return
+	}
+	if d.renew != nil || d.reserve != nil {
 		return
 	}
 	start, _ := d.throttle.LowestNext(now)
@@ -364,7 +367,7 @@ func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release
 		d.log().WithField("err", op.Err).Debug("slot not released, its lease will lapse")
 	}
 	for _, w := range d.works {
-		if w.more {
+		if w.woken {
 			ctx.Send(ctx.Parent(), &messages.Wake{Refs: []rqueue.HostRef{{Crawl: w.crawl, Host: d.slot}}})
 		}
 	}

@@ -19,6 +19,7 @@ type answer struct {
 	latency    time.Duration // from then to the answer
 	status     int           // default 200
 	cause      crawl.Cause   // of a failure after dial (unsent) or after latency
+	ignored    bool          // the fetcher is gone: no answer at all
 	unsent     bool          // the failure comes before anything is written
 	stale      bool          // the kept connection was closed by the site
 	retryAfter string
@@ -99,6 +100,9 @@ func (f *fetcher) Receive(ctx actor.Context) {
 	out, resp := f.site.fetch(msg, delay, func(at time.Time) {
 		ctx.Send(ctx.Sender(), &messages.Sent{ID: msg.Lease.Request.ID, At: at})
 	})
+	if resp == nil {
+		return
+	}
 	ended := out.Cause != crawl.CauseCancelled && out.Cause != crawl.CauseTooLate && !out.Stale
 	done := &messages.FetchDone{ID: msg.Lease.Request.ID, Fetcher: ctx.Self(), Outcome: out, PageSent: !msg.Robots && ended}
 	if msg.Robots {
@@ -140,6 +144,9 @@ func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Ti
 	a := s.behave(url, s.tries[host])
 	s.tries[host]++
 	s.mu.Unlock()
+	if a.ignored {
+		return messages.Outcome{}, nil
+	}
 	if !c.wait(a.dial) {
 		return fail(crawl.CauseCancelled)
 	}
