@@ -65,6 +65,35 @@ func TestNodeKilled(t *testing.T) {
 	}
 }
 
+// Killed while it ends, a crawl is ended by the same command: it does not begin anew,
+// and its last items are in the file once.
+func TestNodeKilledAtTheEnd(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(seed(t), 0)) //nolint:gosec // the same moments each time
+	const pages = 30
+	killed := 0
+	for range 8 {
+		site := webtest.New(t, webtest.Config{Pages: pages})
+		dir := t.TempDir()
+		file := filepath.Join(dir, "items.jsonl")
+		args := crawl(site.Roots(0, 1), unthrottled(), embedded(dir), []string{"-o", file})
+		n := start(t, args...)
+		require.NoError(t, site.WaitCount(within(t), pages+1))
+		select {
+		case <-n.done:
+		case <-time.After(time.Duration(random.Int64N(int64(500 * time.Millisecond)))):
+		}
+		n.kill()
+		if !strings.Contains(n.err.String(), "Crawl statistics") { // else it was quicker
+			killed++
+			run(t, args...).finish()
+			require.LessOrEqual(t, site.Refetched(), 8)
+		}
+		requireExact(t, site, lines(t, readFile(t, file)))
+	}
+	require.Positive(t, killed)
+}
+
 // seed is where the random moments come from: ORBWEAVER_E2E_SEED, or always the same.
 func seed(t *testing.T) uint64 {
 	t.Helper()
