@@ -20,15 +20,17 @@ import (
 //	acquiring   the slot is not ours yet; nothing is sent
 //	holding     the slot is ours until deadline
 //	releasing   everything is given back; the actor stops when that is stored
+//	ended       the actor waits for its fetchers to stop
 type phase uint8
 
 const (
 	acquiring phase = iota
 	holding
 	releasing
+	ended
 )
 
-func (p phase) String() string { return [...]string{"acquiring", "holding", "releasing"}[p] }
+func (p phase) String() string { return [...]string{"acquiring", "holding", "releasing", "ended"}[p] }
 
 // Domain is the actor of one slot.
 type Domain struct {
@@ -194,6 +196,7 @@ func (d *Domain) onOrphans(ctx actor.Context) {
 }
 
 func (d *Domain) onStopping(ctx actor.Context) {
+	d.phase = ended
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -250,7 +253,7 @@ func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
 	if f == nil {
 		return
 	}
-	if f.stray {
+	if f.stray || d.phase == ended {
 		d.onStray(ctx, f, msg.PageSent)
 		d.step(ctx)
 		return
@@ -277,8 +280,9 @@ func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
 	d.step(ctx)
 }
 
-// onStray ends a fetch that an earlier incarnation of this domain began: if it did
-// not hand the page on, the request must be recovered.
+// onStray ends a fetch that an earlier incarnation of this domain began, or that
+// this one cut off by stopping: if it did not hand the page on, the request must
+// be recovered.
 func (d *Domain) onStray(ctx actor.Context, f *flight, pageSent bool) {
 	delete(d.flights, f.lease.Request.ID)
 	if pageSent {
@@ -360,6 +364,9 @@ func (d *Domain) onDrain(ctx actor.Context, msg *drain) {
 
 // onDone takes the answers of the frontier.
 func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
+	if d.phase == ended {
+		return
+	}
 	now := time.Now()
 	for _, op := range msg.Ops {
 		switch op := op.(type) {

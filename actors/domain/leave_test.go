@@ -248,11 +248,12 @@ func TestStrayAnswersAreIgnored(t *testing.T) {
 		c := newCrawl()
 		w.seed(c, "a.test", 3)
 		w.pass(0)
-		for _, op := range []rqueue.Op{&rqueue.Acquire{Token: "x"}, &rqueue.Lease{Crawl: c, Token: "x"}, &rqueue.Renew{}, &rqueue.Reserve{},
-			&rqueue.Release{}, &rqueue.Recover{Crawl: newCrawl()}, &rqueue.GiveBack{}, &rqueue.RobotsGet{}, &rqueue.RobotsPut{}} {
-			w.send("a.test", &messages.Done{Ops: []rqueue.Op{op}})
-			setErr(op, rqueue.ErrLeaseLost)
-			w.send("a.test", &messages.Done{Ops: []rqueue.Op{op}})
+		for _, err := range []error{nil, rqueue.ErrLeaseLost} {
+			for _, op := range []rqueue.Op{&rqueue.Acquire{Token: "x"}, &rqueue.Lease{Crawl: c, Token: "x"}, &rqueue.Renew{}, &rqueue.Reserve{},
+				&rqueue.Release{}, &rqueue.Recover{Crawl: newCrawl()}, &rqueue.GiveBack{}, &rqueue.RobotsGet{}, &rqueue.RobotsPut{}} {
+				setErr(op, err)
+				w.send("a.test", &messages.Done{Ops: []rqueue.Op{op}})
+			}
 		}
 		w.send("a.test", &messages.FetchDone{ID: id(1)})
 		w.send("a.test", &messages.Sent{ID: id(1)})

@@ -21,6 +21,9 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) } //noli
 // step does all that can be done now and arms the timer for the rest. It is
 // called after every event.
 func (d *Domain) step(ctx actor.Context) {
+	if d.phase == ended {
+		return
+	}
 	now := time.Now()
 	d.waitTo = time.Time{}
 	if d.phase == holding && !now.Before(d.deadline) {
@@ -41,7 +44,7 @@ func (d *Domain) step(ctx actor.Context) {
 		d.refill(ctx, now)
 		d.keepSlot(ctx, now)
 		d.restOrGiveUp(ctx, now)
-	case releasing:
+	case releasing, ended:
 	}
 	d.arm(ctx, now)
 }
@@ -193,7 +196,7 @@ func (d *Domain) reject(ctx actor.Context, now time.Time, w *work, file *robotsF
 	if file.verdict(now, lease.Request.URL) == unreachable {
 		page.Disallowed = false
 		page.RetryIn = file.retryAt.Sub(now)
-		page.Response.Cause, page.Response.Err = crawl.CauseRobots, file.problem
+		page.Response.Cause, page.Response.Status, page.Response.Err = crawl.CauseRobots, file.status, file.problem
 	}
 	ctx.Send(d.deps.Pipeline, page)
 	return true
