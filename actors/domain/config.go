@@ -26,7 +26,7 @@ type Config struct {
 	RobotsAgent   string        // product token for robots.txt (ROBOTSTXT_USER_AGENT); required with RobotsObey
 	RobotsMaxAge  time.Duration // RFC 9309 §2.4; default 24 h
 	RobotsRetry   time.Duration // first wait after robots.txt could not be had, doubling; default 1 s
-	RobotsRetryTo time.Duration // its cap; default 10 min
+	RobotsRetryTo time.Duration // its cap; default 1 min
 	Throttle      throttle.Config
 	Debug         bool // log every answer and the delay that it leads to (AUTOTHROTTLE_DEBUG)
 }
@@ -42,7 +42,7 @@ func (c Config) WithDefaults() Config {
 	c.Slack = cmp.Or(c.Slack, 500*time.Millisecond)
 	c.RobotsMaxAge = cmp.Or(c.RobotsMaxAge, 24*time.Hour)
 	c.RobotsRetry = cmp.Or(c.RobotsRetry, time.Second)
-	c.RobotsRetryTo = cmp.Or(c.RobotsRetryTo, 10*time.Minute)
+	c.RobotsRetryTo = cmp.Or(c.RobotsRetryTo, time.Minute)
 	return c
 }
 

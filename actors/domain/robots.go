@@ -9,6 +9,7 @@ import (
 	"orbweaver/core/crawl"
 	"orbweaver/core/robots"
 	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
 	"orbweaver/core/weburl"
 	"orbweaver/messages"
 )
@@ -25,6 +26,7 @@ type robotsFile struct {
 	until    time.Time     // rules are fresh before it
 	retryAt  time.Time     // state unreachable: ask again then
 	failures int
+	status   int       // of the last answer that was a failure; 0: there was none
 	since    time.Time // when it became unreachable; zero: it is not, or nobody knows
 	problem  string
 	hops     int
@@ -97,7 +99,12 @@ func (d *Domain) onRobotsLoaded(now time.Time, op *rqueue.RobotsGet) {
 	case stored.UnreachableSince > 0:
 		f.since = now.Add(-stored.UnreachableSince)
 	case stored.Age < d.cfg.RobotsMaxAge:
+		known := d.throttle.Snapshot(now).CrawlDelay
 		d.useRobots(now, f, stored.Body, d.cfg.RobotsMaxAge-stored.Age)
+		if delay := d.throttle.Snapshot(now).CrawlDelay; delay > known && d.inherited && d.fetched == 0 {
+			// The last owner ended before it stored this delay; it may have sent until then.
+			d.throttle.Hold(d.acquired.Add(delay), throttle.ReasonCrawlDelay)
+		}
 	}
 }
 
@@ -170,7 +177,7 @@ func (d *Domain) robotsUnreachable(ctx actor.Context, now time.Time, f *robotsFi
 		f.since = now
 	}
 	f.hops, f.url = 0, f.origin+"/robots.txt"
-	f.state, f.problem = unreachable, "robots.txt: "+problem
+	f.state, f.status, f.problem = unreachable, status, "robots.txt: "+problem
 	f.retryAt = now.Add(min(d.cfg.RobotsRetryTo, d.cfg.RobotsRetry<<min(f.failures-1, 20)))
 	if start, _ := d.throttle.LowestNext(now); start.After(f.retryAt) {
 		f.retryAt = start

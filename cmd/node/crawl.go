@@ -294,7 +294,7 @@ func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) erro
 	switch {
 	case exportErr != nil:
 		return &exitError{exitExport, fmt.Errorf("items could not be written, they are kept in the store; run the same command again to write them: %w", exportErr)}
-	case stats["item_scraped_count"] == 0 && stats["response_received_count"]-stats["httperror/response_ignored_count"] <= 0:
+	case pagesIn(stats) == 0 && (r.crawl.Resumed() == 0 || pagesIn(r.before) == 0):
 		return &exitError{exitNothing, errors.New("nothing could be fetched: see the summary above, or run again with --log-level debug")}
 	}
 	return nil

@@ -138,6 +138,9 @@ func (m *meter) sample() progress {
 	p.queued = m.last.queued
 	if counts, err := r.crawl.Counts(ctx); err == nil {
 		p.queued = queued(counts)
+		if p.waiting == "" && p.inFlight == 0 && counts.Delayed > 0 {
+			p.waiting = "retry" // no domain lives for it until it is due
+		}
 	}
 	if !m.last.at.IsZero() {
 		p.rate = float64(p.pages-m.last.pages) / p.at.Sub(m.last.at).Seconds()

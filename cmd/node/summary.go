@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 )
 
@@ -45,6 +46,17 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 		}
 	}
 	return all, nil
+}
+
+// pagesIn is the number of parsed pages in a crawl's statistics.
+func pagesIn(stats map[string]int64) int64 {
+	var n int64
+	for name, v := range stats {
+		if strings.HasPrefix(name, policy.StatRequestDepthCount) {
+			n += v
+		}
+	}
+	return n
 }
 
 // addScheduler adds what the queue says, for all runs of the crawl since it began.

@@ -23,7 +23,7 @@ const (
 	CauseStale     Cause = "stale"     // a kept connection was closed by the peer before any answer: may be sent again
 	CauseTooLate   Cause = "too_late"  // the permit ran out before the bytes were written: never sent
 	CausePanic     Cause = "panic"     // our own code failed on this page
-	CauseRobots    Cause = "robots"    // robots.txt could not be had
+	CauseRobots    Cause = "robots"    // robots.txt could not be had; Status is that of its answer, 0 for none
 	CauseRedirects Cause = "redirects" // more than REDIRECT_MAX_TIMES
 	CauseStatus    Cause = "status"    // a response whose status is to be retried
 )

@@ -97,7 +97,8 @@ func TestRetriesAreCountedApart(t *testing.T) {
 		{"503", crawl.Response{Status: 503}, 3, false, crawl.CauseStatus, "503 Service Unavailable"},
 		{"429", crawl.Response{Status: 429}, 3, false, crawl.CauseStatus, "429 Unknown Status"},
 		{"timeout", crawl.Response{Cause: crawl.CauseTimeout}, 2, true, crawl.CauseTimeout, "timeout"},
-		{"robots", crawl.Response{Cause: crawl.CauseRobots}, 3, false, crawl.CauseRobots, "robots"},
+		{"robots answered", crawl.Response{Cause: crawl.CauseRobots, Status: 503}, 3, false, crawl.CauseRobots, "robots"},
+		{"robots unanswered", crawl.Response{Cause: crawl.CauseRobots}, 2, true, crawl.CauseRobots, "robots"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (p *Policy) decideFailure(req *crawl.Request, resp *crawl.Response, d direc
 	case crawl.CauseCancelled, crawl.CauseTooLate:
 		return Action{Kind: Giveback, Cause: f.cause, Reason: f.reason}
 	case crawl.CauseRobots:
-		f.busy = true
+		f.busy = resp.Status != 0 // it answered, with something that says later
 	case crawl.CauseDNS, crawl.CauseRefused, crawl.CauseTLS, crawl.CauseTimeout, crawl.CauseReset,
 		crawl.CauseMalformed, crawl.CausePanic:
 	default:
