@@ -40,6 +40,8 @@ type Domain struct {
 
 	phase      phase
 	token      string
+	acquired   time.Time
+	inherited  bool      // the slot was used before
 	deadline   time.Time // local; nothing is written to the site after it
 	storedNext time.Time // local; the stored next_at is not before it
 	leaseNext  time.Time // the same once the lease under way is stored

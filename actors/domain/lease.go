@@ -61,6 +61,7 @@ func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
 	}
 	d.phase = holding
 	d.token, d.deadline, d.touched = op.Token, op.Deadline, now
+	d.acquired, d.inherited = now, op.State.Delay >= 0
 	d.storedNext, d.store = d.asked.at.Add(max(0, op.State.NextIn)), d.asked.store
 	d.restore(now, op.State)
 	for _, w := range d.works {

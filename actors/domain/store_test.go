@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"orbweaver/core/crawl"
@@ -22,19 +21,21 @@ var errStore = errors.New("store: connection refused")
 // time of the bubble. Requests are kept until the end, so that each can be
 // accounted for.
 type store struct {
-	t           testing.TB
+	t           reporter
 	ttl, margin time.Duration
 
-	mu      sync.Mutex
-	slots   map[string]*slotKey      // guarded by mu
-	hosts   map[string][]*hostKeys   // guarded by mu; by host, one a crawl
-	robots  map[string]storedRobots  // guarded by mu; by origin
-	all     map[crawl.ID]*request    // guarded by mu
-	ops     []rqueue.Op              // guarded by mu; carried out, in order
-	sum     map[string]int           // guarded by mu; ops by type
-	changes uint64                   // guarded by mu; StoreChanges
-	before  func(op rqueue.Op) error // guarded by mu; an error refuses the op
-	puts    []rqueue.RobotsPut       // guarded by mu
+	mu         sync.Mutex
+	slots      map[string]*slotKey      // guarded by mu
+	hosts      map[string][]*hostKeys   // guarded by mu; by host, one a crawl
+	robots     map[string]storedRobots  // guarded by mu; by origin
+	all        map[crawl.ID]*request    // guarded by mu
+	ops        []rqueue.Op              // guarded by mu; carried out, in order
+	sum        map[string]int           // guarded by mu; ops by type
+	changes    uint64                   // guarded by mu; StoreChanges
+	quarantine time.Time                // guarded by mu; nothing is taken before it (rule 7)
+	commits    map[crawl.ID]int         // guarded by mu; by request, retries included
+	before     func(op rqueue.Op) error // guarded by mu; an error refuses the op
+	puts       []rqueue.RobotsPut       // guarded by mu
 }
 
 // slotKey is a slot's key.
@@ -79,9 +80,14 @@ type storedRobots struct {
 	since  time.Time // unreachable
 }
 
-func newStore(t testing.TB, ttl time.Duration) *store {
+// reporter is what the fakes need of a test.
+type reporter interface {
+	Errorf(format string, args ...any)
+}
+
+func newStore(t reporter, ttl time.Duration) *store {
 	return &store{t: t, ttl: ttl, margin: 1500 * time.Millisecond, slots: map[string]*slotKey{}, hosts: map[string][]*hostKeys{},
-		robots: map[string]storedRobots{}, all: map[crawl.ID]*request{}, sum: map[string]int{}}
+		robots: map[string]storedRobots{}, all: map[crawl.ID]*request{}, commits: map[crawl.ID]int{}, sum: map[string]int{}}
 }
 
 func (s *store) storeChanges() uint64 {
@@ -236,6 +242,13 @@ func (s *store) acquire(op *rqueue.Acquire, now, asked time.Time) error {
 	if k.token != "" && !mine && k.exp.After(now) {
 		op.HeldFor = k.exp.Sub(now)
 		return rqueue.ErrHeld
+	}
+	if !mine && s.quarantine.After(now) {
+		op.HeldFor = s.quarantine.Sub(now)
+		return rqueue.ErrQuarantine
+	}
+	if !s.quarantine.IsZero() {
+		k.next = later(k.next, s.quarantine.Add(k.gap))
 	}
 	if k.token != "" { // not released: when it last sent is unknown
 		k.next = later(k.next, now.Add(k.gap))
@@ -458,6 +471,7 @@ func (s *store) commit(l rqueue.Leased, retryIn time.Duration) bool {
 	}
 	delete(h.leased, l.Request.ID)
 	r.token = ""
+	s.commits[l.Request.ID]++
 	if retryIn > 0 {
 		r.tries++
 		r.due = time.Now().Add(retryIn)
