@@ -46,8 +46,10 @@ func TestSlowHostBlocksNobody(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "seeds.txt")
 		require.NoError(t, os.WriteFile(file, []byte(strings.Join(seeds, "\n")), 0o600))
-		n := start(t, crawl(nil, unthrottled(), embedded(dir), []string{"--seeds", file, "-s", "CONCURRENT_REQUESTS=32",
-			"-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"})...)
+		n := start(t, crawl(nil, unthrottled(), embedded(dir), []string{
+			"--seeds", file, "-s", "CONCURRENT_REQUESTS=32",
+			"-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2",
+		})...)
 		require.NoError(t, site.WaitFor(within(t), func(all []*webtest.Arrival) bool {
 			done := 0
 			for _, a := range all {

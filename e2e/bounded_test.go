@@ -22,8 +22,10 @@ func TestManyHostsFewDomains(t *testing.T) {
 	seeds := filepath.Join(dir, "seeds.txt")
 	require.NoError(t, os.WriteFile(seeds, []byte(strings.Join(site.Roots(0, hosts), "\n")), 0o600))
 	file := filepath.Join(dir, "items.jsonl")
-	args := []string{"crawl", "--allow-private", "--admin", "127.0.0.1:0", "--log-level", "debug", "--seeds", seeds,
-		"-s", "MAX_DOMAINS=200", "-s", "DOMAIN_IDLE=0.1", "-o", file}
+	args := []string{
+		"crawl", "--allow-private", "--admin", "127.0.0.1:0", "--log-level", "debug", "--seeds", seeds,
+		"-s", "MAX_DOMAINS=200", "-s", "DOMAIN_IDLE=0.1", "-o", file,
+	}
 	n := start(t, append(args, append(unthrottled(), embedded(dir)...)...)...)
 	n.say("admin endpoint is up")
 	at := addressIn(t, n.err.String())

@@ -37,8 +37,10 @@ func TestCrawlIsCompleteAndExact(t *testing.T) {
 	require.Equal(t, "finished", sum["finish_reason"])
 	require.EqualValues(t, 1000, sum["item_scraped_count"])
 	require.EqualValues(t, 1000+20, sum["downloader/response_status_count/200"], "pages and robots.txt")
-	for _, name := range []string{"downloader/request_count", "downloader/response_bytes", "elapsed_time_seconds",
-		"robotstxt/forbidden", "robotstxt/request_count", "scheduler/enqueued/redis"} {
+	for _, name := range []string{
+		"downloader/request_count", "downloader/response_bytes", "elapsed_time_seconds",
+		"robotstxt/forbidden", "robotstxt/request_count", "scheduler/enqueued/redis",
+	} {
 		require.Contains(t, sum, name)
 		require.Contains(t, n.err.String(), name)
 	}

@@ -151,13 +151,16 @@ func TestHostileAnswers(t *testing.T) {
 		"/nolength": {Raw: endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "zz\r\nnot a chunk\r\n")},
 		"/image":    {Header: map[string][]string{"Content-Type": {"image/png"}}, Body: "\x89PNG\r\n<a href='/hidden'>x</a>"},
 	}
-	site = webtest.New(t, webtest.Config{Pages: 20,
+	site = webtest.New(t, webtest.Config{
+		Pages: 20,
 		Links: func(_, page int) []string {
 			if page != 0 {
 				return nil
 			}
-			out := []string{"http://" + strings.Repeat("a", 100<<10) + ".example/", "/" + strings.Repeat("b", 100<<10),
-				"javascript:void(0)", "http://[::1", "//", "\x00", "http://127.1.0.1:99999/", "data:text/html,x"}
+			out := []string{
+				"http://" + strings.Repeat("a", 100<<10) + ".example/", "/" + strings.Repeat("b", 100<<10),
+				"javascript:void(0)", "http://[::1", "//", "\x00", "http://127.1.0.1:99999/", "data:text/html,x",
+			}
 			for path := range answers {
 				out = append(out, path)
 			}

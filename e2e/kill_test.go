@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,7 +56,7 @@ func TestNodeKilled(t *testing.T) {
 				}
 			}
 			n := run(t, args...).finish()
-			require.Regexp(t, regexp.MustCompile(`Resuming crawl \([1-9]\d* requests scheduled\)`), n.err.String())
+			require.Regexp(t, `Resuming crawl \([1-9]\d* requests scheduled\)`, n.err.String())
 			requireExact(t, site, lines(t, readFile(t, file)))
 			require.LessOrEqual(t, site.Refetched(), kills*inFlight)
 			require.Empty(t, site.Under(webtest.RobotsDisallow))

@@ -28,7 +28,7 @@ func buildAndRun(m *testing.M) int {
 	if err != nil {
 		return failed(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	nodePath = filepath.Join(dir, "node")
 	args := []string{"build", "-o", nodePath}
 	if os.Getenv(raceVar) != "" {

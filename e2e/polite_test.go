@@ -21,8 +21,10 @@ func TestAutoThrottle(t *testing.T) {
 		}
 		return nil
 	}})
-	run(t, crawl(site.Roots(0, 5), embedded(t.TempDir()), []string{"-s", "AUTOTHROTTLE_START_DELAY=0.2",
-		"-s", "RANDOMIZE_DOWNLOAD_DELAY=false", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"})...).finish()
+	run(t, crawl(site.Roots(0, 5), embedded(t.TempDir()), []string{
+		"-s", "AUTOTHROTTLE_START_DELAY=0.2",
+		"-s", "RANDOMIZE_DOWNLOAD_DELAY=false", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2",
+	})...).finish()
 	require.Empty(t, site.Missing())
 	for h := range site.Hosts() {
 		require.LessOrEqual(t, site.MaxInFlight(h), 2)

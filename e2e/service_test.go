@@ -152,8 +152,10 @@ func ask(t *testing.T, method, url, body string, into any) int {
 func TestAdminEndpoint(t *testing.T) {
 	t.Parallel()
 	site := webtest.New(t, webtest.Config{Hosts: 2, Pages: 12})
-	n := start(t, service(embedded(t.TempDir()), []string{"--name", "shop", "--admin", "127.0.0.1:0",
-		"-s", "DOWNLOAD_DELAY=0.2", "-s", "RANDOMIZE_DOWNLOAD_DELAY=false"})...)
+	n := start(t, service(embedded(t.TempDir()), []string{
+		"--name", "shop", "--admin", "127.0.0.1:0",
+		"-s", "DOWNLOAD_DELAY=0.2", "-s", "RANDOMIZE_DOWNLOAD_DELAY=false",
+	})...)
 	at := adminOf(t, n)
 	require.Equal(t, 200, ask(t, "GET", at+"/healthz", "", nil))
 

@@ -56,8 +56,10 @@ func TestWeather(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "items.jsonl")
 	// One request at a time: what is in flight when a host asks for a pause cannot
 	// be called back.
-	n := run(t, crawl(site.Roots(0, 7), unthrottled(), embedded(t.TempDir()), []string{"-o", file, "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1",
-		"-s", "RANDOMIZE_DOWNLOAD_DELAY=false", "-s", "RETRY_BACKOFF_BASE=0.1", "-s", "BACKOFF_BASE=0.2"})...).finish()
+	n := run(t, crawl(site.Roots(0, 7), unthrottled(), embedded(t.TempDir()), []string{
+		"-o", file, "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1",
+		"-s", "RANDOMIZE_DOWNLOAD_DELAY=false", "-s", "RETRY_BACKOFF_BASE=0.1", "-s", "BACKOFF_BASE=0.2",
+	})...).finish()
 
 	want := site.PageURLs()
 	for p := 3; p < pages; p += 3 {
@@ -86,7 +88,7 @@ func TestRobotsUnavailable(t *testing.T) {
 	}})
 	run(t, crawl(site.Roots(0, 1), unthrottled(), embedded(t.TempDir()))...).finish()
 	all := site.Arrivals(0)
-	require.Equal(t, 3, len(site.Under("/robots.txt")))
+	require.Len(t, site.Under("/robots.txt"), 3)
 	for _, a := range all[:3] {
 		require.Equal(t, "/robots.txt", a.Path)
 	}

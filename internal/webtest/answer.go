@@ -3,6 +3,7 @@ package webtest
 import (
 	"compress/gzip"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -104,9 +105,7 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, v Visit, answer *An
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"text/html; charset=utf-8"}
-	for k, vs := range answer.Header {
-		h[k] = vs
-	}
+	maps.Copy(h, answer.Header)
 	if answer.Gzip {
 		h.Set("Content-Encoding", "gzip")
 		body = compress(body)

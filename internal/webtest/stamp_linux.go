@@ -15,20 +15,21 @@ type stampedReader struct {
 	oob []byte
 }
 
+// askStamps asks for the times on a listener, for all that it accepts: asked for
+// on a connection they would be missing for what had come before.
+func askStamps(_, _ string, raw syscall.RawConn) error {
+	return raw.Control(func(fd uintptr) {
+		// Where it is refused, read falls back on its own time.
+		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1)
+	})
+}
+
 func (r *stampedReader) open(c net.Conn) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return
-	}
-	var setErr error
-	err = raw.Control(func(fd uintptr) {
-		setErr = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1)
-	})
-	if err == nil && setErr == nil {
+	if raw, err := tcp.SyscallConn(); err == nil {
 		r.raw, r.oob = raw, make([]byte, 128)
 	}
 }

@@ -58,7 +58,8 @@ func New(t testing.TB, cfg Config) *Site {
 		cfg.Robots = "User-agent: *\nDisallow: " + RobotsDisallow + "\n"
 	}
 	// All of 127.0.0.0/8 reaches a listener on every address, no other does.
-	l, err := net.Listen("tcp4", "0.0.0.0:0") //nolint:gosec,noctx // guarded below; immediate
+	config := net.ListenConfig{Control: askStamps}
+	l, err := config.Listen(t.Context(), "tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatalf("webtest: listen: %v", err)
 	}
