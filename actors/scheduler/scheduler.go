@@ -211,21 +211,19 @@ func (a *Actor) onRan(ctx actor.Context, msg *ran) {
 	a.checkDrained(ctx)
 }
 
-// note logs an error of the store when it is another than the last one.
+// note logs when the store fails and when it answers again, not each failure
+// between the two.
 func (a *Actor) note(err error) {
-	text := ""
+	switch {
+	case err != nil && a.lastErr == "":
+		a.log.WithField("err", err).Warn("store failed, waiting for it")
+	case err == nil && a.lastErr != "":
+		a.log.Info("store answers again")
+	}
+	a.lastErr = ""
 	if err != nil {
-		text = err.Error()
+		a.lastErr = err.Error()
 	}
-	if text != a.lastErr {
-		switch {
-		case err != nil:
-			a.log.WithField("err", err).Warn("store failed, waiting for it")
-		default:
-			a.log.Info("store answers again")
-		}
-	}
-	a.lastErr = text
 }
 
 func (a *Actor) onAttach(ctx actor.Context, msg *Attach) {
