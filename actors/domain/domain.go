@@ -44,7 +44,6 @@ type Domain struct {
 	inherited  bool      // the slot was used before
 	deadline   time.Time // local; nothing is written to the site after it
 	storedNext time.Time // local; the stored next_at is not before it
-	leaseNext  time.Time // the same once the lease under way is stored
 	store      uint64    // the store's changes when storedNext was written
 
 	asked     asked         // the acquire or reserve under way

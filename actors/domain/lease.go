@@ -140,7 +140,6 @@ func (d *Domain) refill(ctx actor.Context, now time.Time) {
 		op.Slack = d.cfg.Slack
 	}
 	d.lease = op
-	d.leaseNext = now.Add(op.StartIn + delay + op.Slack)
 	w.more = false
 	if w.doubt {
 		w.doubt = false
@@ -200,9 +199,6 @@ func (d *Domain) onLeased(ctx actor.Context, now time.Time, op *rqueue.Lease) {
 	case w == nil:
 	case d.failed(now, op.Err):
 		w.more, w.doubt = true, true
-		if d.leaseNext.Before(d.storedNext) { // it may have been carried out
-			d.storedNext = d.leaseNext
-		}
 	case errors.Is(op.Err, rqueue.ErrLeaseLost):
 		d.loseSlot()
 	case errors.Is(op.Err, rqueue.ErrPaused):
@@ -211,7 +207,7 @@ func (d *Domain) onLeased(ctx actor.Context, now time.Time, op *rqueue.Lease) {
 		d.forget(ctx, w)
 	default:
 		d.extended(now, op.Deadline)
-		if op.StoredNext.After(d.storedNext) || len(op.Requests) > 0 {
+		if op.StoredNext.After(d.storedNext) { // a lease never lowers it
 			d.storedNext = op.StoredNext
 		}
 		w.buf = append(w.buf, op.Requests...)
@@ -358,14 +354,17 @@ func (d *Domain) giveUp(ctx actor.Context, now time.Time) {
 	}
 }
 
-// onReleased stops the domain; true when it did. If the release could not be
-// stored, the lease lapses by itself: that costs its hosts one TTL.
+// onReleased stops the domain; true when it did. One whose release could not be
+// stored stays, for it knows of holds that the store does not; only a node that
+// ends leaves its leases to lapse.
 func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release) bool {
 	if op != d.release {
 		return false
 	}
-	if d.failed(now, op.Err) {
-		d.log().WithField("err", op.Err).Debug("slot not released, its lease will lapse")
+	if d.failed(now, op.Err) && !d.draining {
+		d.phase, d.release, d.idleFrom = holding, nil, time.Time{}
+		ctx.Send(ctx.Parent(), &stay{d.slot})
+		return false
 	}
 	for _, w := range d.works {
 		if w.woken {

@@ -88,6 +88,36 @@ func TestFarOffStartIsGivenBack(t *testing.T) {
 	})
 }
 
+// A domain whose release cannot be stored stays, with what the site told it.
+func TestReleaseFails(t *testing.T) {
+	for name, f := range map[string]fault{"refuses": refuses, "loses": loses, "silent": silent} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, exact(100*time.Millisecond, 1), func(w *world) {
+				w.site.behave = func(_ string, n int) answer {
+					if n == 0 {
+						w.setFault(f)
+						return answer{latency: time.Millisecond, status: 503, retryAfter: "30"}
+					}
+					return answer{latency: time.Millisecond, status: 200}
+				}
+				c := newCrawl()
+				w.seed(c, "a.test", 3)
+				w.pass(15 * time.Second)
+				require.Len(t, w.live(), 1)
+				w.store.enqueue(c, "a.test", "http://a.test/late")
+				w.wake(c, "a.test")
+				w.pass(5 * time.Second)
+				w.setFault(works)
+				w.allDoneWithPoll()
+				at := w.site.seenSince(w.start)
+				require.GreaterOrEqual(t, at[1], 30*time.Second, "%v", at)
+				require.Less(t, at[1], 31*time.Second)
+				require.Len(t, at, 4)
+			})
+		})
+	}
+}
+
 // A wake at any moment of a domain's leaving is not lost.
 func TestWakeWhileLeaving(t *testing.T) {
 	for _, at := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 60 * time.Millisecond, 100 * time.Millisecond} {

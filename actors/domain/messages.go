@@ -19,6 +19,9 @@ type tick struct{ seq int }
 // wakes are kept until it has.
 type passivate struct{ slot string }
 
+// stay takes passivate back: the slot could not be released.
+type stay struct{ slot string }
+
 // orphans tells a restarted domain that every answer of the fetchers which its
 // last incarnation had is in: what they did not answer never will be.
 type orphans struct{}

@@ -100,9 +100,9 @@ func TestOrphans(t *testing.T) {
 func TestPanicsTooOften(t *testing.T) {
 	inBubble(t, exact(0, 2), func(w *world) {
 		slow := true
-		w.site.behave = func(string, int) answer {
+		w.site.behave = func(_ string, n int) answer {
 			if slow {
-				return answer{latency: time.Hour, status: 200}
+				return answer{latency: time.Hour, status: 200, ignored: n%2 == 1}
 			}
 			return answer{latency: time.Millisecond, status: 200}
 		}

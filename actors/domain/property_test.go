@@ -72,6 +72,7 @@ func drawScenario(rt *rapid.T) scenario {
 	t.AutoThrottleTargetConcurrency = rapid.SampledFrom([]float64{0.5, 1, 3}).Draw(rt, "target")
 	t.RandomizeDownloadDelay = rapid.Bool().Draw(rt, "randomize")
 	t.BackoffBase = rapid.SampledFrom([]time.Duration{0, 500 * time.Millisecond}).Draw(rt, "backoff")
+	t.BackoffMax, t.CircuitOpenMax = 20*time.Second, 40*time.Second // all ends within the hour
 	t.CircuitFailures = rapid.SampledFrom([]int{0, 3}).Draw(rt, "circuit")
 	s.cfg.RobotsObey, s.cfg.RobotsAgent = rapid.Bool().Draw(rt, "robots"), "orbweaver"
 	s.events = rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) event {
@@ -152,6 +153,9 @@ func (s *scenario) run(t *testing.T, found *faults) {
 	if !w.ends() {
 		waiting, delayed, leased, done := w.store.left()
 		found.Errorf("after an hour waiting %d, delayed %d, leased %d, done %d, in flight %d", waiting, delayed, leased, done, w.table.InFlight())
+		for _, c := range w.live() {
+			found.Errorf("%+v: %+v", c, w.snapshot(c.Slot))
+		}
 		return
 	}
 	w.pass(s.cfg.TTL) // the lease of a domain that was cut off lapses

@@ -81,14 +81,11 @@ func (d *Domain) dispatch(ctx actor.Context, now time.Time) {
 	}
 }
 
-// stored is the next_at that is surely stored: a lease on its way may lower it,
-// and a store that may have forgotten its last second is not believed.
+// stored is the next_at that is surely stored: a store that may have forgotten its
+// last second is not believed.
 func (d *Domain) stored() time.Time {
 	if d.deps.StoreChanges() != d.store {
 		return time.Time{}
-	}
-	if d.lease != nil && d.leaseNext.Before(d.storedNext) {
-		return d.leaseNext
 	}
 	return d.storedNext
 }

@@ -85,6 +85,8 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		s.onWake(ctx, msg)
 	case *messages.Settled:
 		s.onSettled(ctx, msg)
+	case *stay:
+		s.onStay(ctx, msg)
 	case *passivate:
 		s.onPassivate(msg)
 	case *actor.Terminated:
@@ -177,6 +179,18 @@ func (s *Supervisor) put(ctx actor.Context, slot string, id crawl.ID, page bool)
 func (s *Supervisor) onPassivate(msg *passivate) {
 	if c := s.children[msg.slot]; c != nil {
 		c.leaving = true
+	}
+}
+
+func (s *Supervisor) onStay(ctx actor.Context, msg *stay) {
+	c := s.children[msg.slot]
+	if c == nil {
+		return
+	}
+	pending := c.pending
+	c.leaving, c.pending = false, nil
+	for _, woken := range pending {
+		s.wake(ctx, rqueue.HostRef{Crawl: woken, Host: msg.slot})
 	}
 }
 
