@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -86,7 +87,12 @@ func (c *breaking) Process(ctx context.Context, cmd redis.Cmder) error {
 	if e := c.conn.Process(ctx, cmd); e != nil {
 		return e
 	}
-	c.dead = err != nil
+	if err != nil {
+		c.dead = true
+		if c.n.w.snapshot != nil && c.n.w.rng.IntN(2) == 0 {
+			c.n.w.restart()
+		}
+	}
 	return err
 }
 
@@ -101,6 +107,9 @@ func (n *crasher) fate() (bool, error) {
 	n.breaks--
 	if n.breaks > 0 {
 		return true, nil
+	}
+	if n.w.snapshot != nil && !n.after && n.w.rng.IntN(2) == 0 {
+		n.w.restart()
 	}
 	return n.after, errCut
 }
@@ -123,8 +132,26 @@ func (c *breakingClient) Process(ctx context.Context, cmd redis.Cmder) error {
 	return err
 }
 
-func (c *breakingClient) HSet(ctx context.Context, key string, values ...any) *redis.IntCmd {
-	return c.Client.HSet(ctx, key, values...)
+// session connects the node's session through a connection that breaks.
+func (n *crasher) session() bool {
+	if n.cut {
+		return n.s.conn != nil
+	}
+	if n.s.connect(n.w.ctx) != nil {
+		return false
+	}
+	n.wrap()
+	return true
+}
+
+// wrap makes the session's connection one that breaks.
+func (n *crasher) wrap() *breaking {
+	b, ok := n.s.conn.(*breaking)
+	if !ok {
+		b = &breaking{conn: n.s.conn, n: n}
+		n.s.conn = b
+	}
+	return b
 }
 
 // start is a new process in the node's place.
@@ -136,7 +163,7 @@ func (n *crasher) start() {
 	w.incs++
 	*n = crasher{w: w, inc: w.incs}
 	cfg := Config{
-		Node: "n" + strconv.Itoa(n.inc), Shards: 4, TTL: crashTTL, Margin: time.Second, Exclusive: w.alone, MaxLost: 20,
+		Node: "n" + strconv.Itoa(n.inc), Shards: 4, TTL: crashTTL, Margin: crashMargin, Exclusive: w.alone, MaxLost: 20,
 		Now:        func() time.Time { return time.UnixMilli(w.now) },
 		ServerTime: func() int64 { return w.now + w.offset },
 	}
@@ -157,6 +184,9 @@ func (n *crasher) open(flush bool) {
 		return
 	}
 	n.c = c
+	if st == "finished" {
+		n.w.reopened++
+	}
 	if st == "finished" && n.w.quiet {
 		n.w.fail("opened a finished crawl")
 	}
@@ -265,7 +295,9 @@ func (n *crasher) actions() []action {
 		if !d.on {
 			continue
 		}
-		add(true, "renew"+at, func() { n.renew(h) })
+		if w.quiet || w.rng.IntN(16) >= 8+w.lazy {
+			add(true, "renew"+at, func() { n.renew(h) })
+		}
 		if d.recover {
 			add(true, "recover"+at, func() { n.recoverLost(h) })
 			continue
@@ -273,30 +305,39 @@ func (n *crasher) actions() []action {
 		if len(d.buf) == 0 {
 			add(true, "lease"+at, func() { n.lease(h) })
 		}
-		if len(d.buf) > 0 && w.now >= d.next && flying < crashLimit {
+		if len(d.buf) > 0 && w.now >= d.next && flying < w.limit {
 			if w.now+d.delay <= d.stored && d.changes == n.f.StoreChanges() {
 				add(false, "send"+at, func() { n.send(h) })
 			} else {
 				add(true, "reserve"+at, func() { n.reserve(h) })
 			}
 		}
-		if len(d.buf) > 0 && !w.quiet && w.rng.IntN(8) == 0 {
+		if len(d.buf) > 0 && !w.quiet && w.rng.IntN(20) == 0 {
 			add(true, "give back"+at, func() { n.giveBack(h) })
 		}
-		if len(d.buf) == 0 && flying == 0 {
+		if len(d.buf) == 0 && flying == 0 && (w.quiet || w.rng.IntN(4) == 0) {
 			add(true, "release"+at, func() { n.release(h) })
 		}
 	}
 	for i := range n.inflight {
+		if !w.quiet && w.rng.IntN(3) > 0 {
+			continue
+		}
 		add(false, "answer "+n.inflight[i].l.Request.URL, func() { n.answer(i) })
 		break
 	}
 	if len(n.pages) > 0 {
 		add(true, "commit", n.commit)
 	}
-	add(true, "due", n.due)
-	add(true, "seeds", n.sowSeeds)
-	add(true, "finish", n.finish)
+	for _, a := range []struct {
+		name string
+		of   int
+		do   func()
+	}{{"due", 3, n.due}, {"seeds", 8, n.sowSeeds}, {"finish", 20, n.finish}} {
+		if w.rng.IntN(a.of) == 0 {
+			add(true, a.name, a.do)
+		}
+	}
 	return acts
 }
 
@@ -366,7 +407,7 @@ func (n *crasher) renew(h int) {
 func (n *crasher) lease(h int) {
 	d := &n.dom[h]
 	op := &Lease{
-		Slot: crashHost(h), Token: d.token, Crawl: n.c, Max: 1 + n.w.rng.IntN(3), State: d.state(),
+		Slot: crashHost(h), Token: d.token, Crawl: n.c, Max: 1 + n.w.rng.IntN(4), State: d.state(),
 		StartIn: time.Duration(max(d.next-n.w.now, 0)) * time.Millisecond, Delay: time.Duration(d.delay) * time.Millisecond,
 		Slack: time.Duration(n.w.rng.Int64N(300)) * time.Millisecond,
 	}
@@ -471,7 +512,7 @@ func (n *crasher) answer(i int) {
 	}
 	n.pages = append(n.pages, p)
 	if d := &n.dom[f.host]; d.on { // the throttle learns
-		d.delay = []int64{200, 500, 1500, 4000}[w.rng.IntN(4)]
+		d.delay = []int64{200, 500, 1500, 2500}[w.rng.IntN(4)]
 		if d.sent {
 			d.next = max(d.last+d.delay, 0)
 		}
@@ -482,10 +523,21 @@ func (n *crasher) answer(i int) {
 }
 
 func (n *crasher) commit() {
+	if !n.session() {
+		return
+	}
 	k := 1 + n.w.rng.IntN(len(n.pages))
+	held := map[*Page]bool{}
+	for _, p := range n.pages[:k] {
+		v := n.w.rdb.HGet(n.w.ctx, text(n.c.keys.host(p.Host).leased), string(p.ID[:])).Val()
+		held[p] = strings.HasPrefix(v, p.Token)
+	}
 	_, err := n.s.Commit(n.w.ctx, n.pages[:k], nil)
 	var left []*Page
 	for _, p := range n.pages[:k] {
+		if p.Err == nil && !p.Gone && !held[p] {
+			n.w.fail("n%d committed %s, which it does not hold", n.inc, p.ID)
+		}
 		n.w.note("  %s gone %v err %v", p.ID, p.Gone, p.Err)
 		if p.Err != nil && !errors.Is(p.Err, ErrStaleRun) {
 			left = append(left, p)
@@ -519,6 +571,9 @@ func (n *crasher) sowSeeds() {
 		r := request(crashURL(u))
 		r.Seed, r.ID = true, crawl.NewID("seed", s.ID)
 		links = append(links, Link{Crawl: n.c, Host: crashHost(u % crashHosts), Request: r})
+	}
+	if !n.session() {
+		return
 	}
 	_, _, err := n.s.EnqueueSeeds(w.ctx, n.c, links, n.seeds)
 	if err == nil {

@@ -28,11 +28,11 @@ import (
 var crashSeed = flag.Uint64("crash.seed", 0, "run this one schedule of TestCrashes")
 
 const (
-	crashHosts = 3
-	crashURLs  = 14
-	crashSteps = 400
-	crashLimit = 2 // requests in flight at a host
-	crashTTL   = 5 * time.Second
+	crashHosts  = 2
+	crashURLs   = 30
+	crashSteps  = 800
+	crashTTL    = 3 * time.Second
+	crashMargin = 500 * time.Millisecond
 )
 
 func TestCrashes(t *testing.T) {
@@ -85,16 +85,33 @@ type world struct {
 	restartedAt int64
 	snapshot    []string // key, dump, ...: what the store will remember; nil: no restart soon
 	finishes    map[string]int
+	reopened    int
 
-	links [crashURLs][]int
-	nodes []*crasher
-	incs  int
-	quiet bool // faults are over
+	links  [crashURLs][]int
+	nodes  []*crasher
+	incs   int
+	quiet  bool        // faults are over
+	limit  int         // requests in flight at a host
+	lazy   int         // of 8 chances to renew, so many are not taken
+	rate   int         // of 500 steps, so many are faults
+	faults []faultKind // of these kinds
 
 	lastStart, lastDelay, lastTouch [crashHosts]int64 // of the site's last request
 	lastInc                         [crashHosts]int
 	trace                           []string
 }
+
+type faultKind int
+
+const (
+	faultNone faultKind = iota
+	faultKill
+	faultFreeze
+	faultCut
+	faultClock
+	faultRestart
+	faultFlush
+)
 
 func newWorld(t *testing.T, rdb *redis.Client, seed uint64, onRedis, alone bool) *world {
 	t.Helper()
@@ -108,6 +125,16 @@ func newWorld(t *testing.T, rdb *redis.Client, seed uint64, onRedis, alone bool)
 	for h := range w.lastStart {
 		w.lastStart[h] = w.now - time.Hour.Milliseconds()
 	}
+	w.limit, w.lazy = 1+w.rng.IntN(2), w.rng.IntN(8)
+	w.rate = 2 + w.rng.IntN(12)
+	for k := faultKill; k <= faultFlush; k++ {
+		if w.rng.IntN(2) == 0 {
+			w.faults = append(w.faults, k)
+		}
+	}
+	if len(w.faults) == 0 {
+		w.faults = []faultKind{faultKill}
+	}
 	for u := range w.links { // each page but the first two has a page that links to it
 		if u >= 2 {
 			from := w.rng.IntN(u)
@@ -118,7 +145,7 @@ func newWorld(t *testing.T, rdb *redis.Client, seed uint64, onRedis, alone bool)
 		}
 	}
 	w.sow()
-	n := 3
+	n := 2 + w.rng.IntN(2)
 	if alone {
 		n = 1
 	}
@@ -169,8 +196,9 @@ func (w *world) run() {
 		w.pass(50 + w.rng.Int64N(150))
 		for _, n := range w.nodes {
 			for range 4 {
-				acts := n.actions()
-				acts[w.rng.IntN(len(acts))].do()
+				if acts := n.actions(); len(acts) > 0 {
+					acts[w.rng.IntN(len(acts))].do()
+				}
 			}
 		}
 	}
@@ -183,42 +211,52 @@ func (w *world) run() {
 // step does one thing, mostly work, sometimes a fault.
 func (w *world) step() {
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
-	switch r := w.rng.IntN(100); {
-	case r < 25:
-		w.pass(1 + w.rng.Int64N(600))
-	case r < 27:
+	r := w.rng.IntN(1000)
+	fault := faultNone
+	if r >= 200 && r < 200+2*w.rate {
+		fault = w.faults[w.rng.IntN(len(w.faults))]
+	}
+	switch {
+	case r < 200:
+		w.pass(1 + w.rng.Int64N(400))
+	case fault == faultKill:
 		w.note("kill n%d", n.inc)
 		n.start()
-	case r < 29 && !w.alone:
+	case fault == faultFreeze && !w.alone:
 		if n.frozen {
 			n.thaw()
 		} else {
 			w.note("freeze n%d", n.inc)
 			n.frozen = true
 		}
-	case r < 31:
+	case fault == faultCut:
 		n.cut = !n.cut
 		w.note("cut n%d %v", n.inc, n.cut)
-	case r < 32 && !w.alone && w.now-w.clockSet > crashTTL.Milliseconds()+2000:
-		w.offset += []int64{-6000, 6000}[w.rng.IntN(2)]
+	case fault == faultClock && !w.alone && w.now-w.clockSet > crashTTL.Milliseconds()+2000:
+		w.offset += []int64{-4000, 4000}[w.rng.IntN(2)]
 		w.clockSet = w.now
 		w.note("clock of the store %+d", w.offset)
-	case r < 34 && w.real && !w.alone:
+	case fault == faultRestart && w.snapshot != nil:
 		w.restart()
-	case r < 35 && w.rng.IntN(4) == 0:
+	case fault == faultFlush && w.rng.IntN(4) == 0:
 		n.flush()
 	default:
 		acts := n.actions()
 		if len(acts) > 0 {
 			act := acts[w.rng.IntN(len(acts))]
-			if act.store && w.rng.IntN(25) == 0 {
+			for _, a := range acts { // what the site sees is what matters
+				if strings.HasPrefix(a.name, "send") && w.rng.IntN(2) == 0 {
+					act = a
+				}
+			}
+			if act.store && w.rng.IntN(1000) < 2*w.rate {
 				n.breaks = 1 + w.rng.IntN(2)
 				n.after = w.rng.IntN(2) == 0
 			}
 			w.note("n%d %s break %d %v", n.inc, act.name, n.breaks, n.after)
 			act.do()
 			n.breaks = 0
-			if act.store && w.rng.IntN(40) == 0 {
+			if act.store && w.rng.IntN(1000) < w.rate {
 				w.note("kill n%d after that", n.inc)
 				n.start()
 			}
@@ -237,7 +275,7 @@ func (w *world) pass(ms int64) {
 		}
 	}
 	w.snapshot = nil
-	if w.real && !w.alone && !w.quiet && w.rng.IntN(6) == 0 {
+	if w.real && !w.alone && !w.quiet && w.rng.IntN(3) == 0 {
 		w.snapshot = w.dump()
 	}
 }
@@ -252,9 +290,6 @@ func (w *world) dump() []string {
 
 // restart is a store that comes back without what it had not written yet.
 func (w *world) restart() {
-	if w.snapshot == nil {
-		return
-	}
 	w.note("restart of the store")
 	pipe := w.rdb.TxPipeline()
 	pipe.FlushAll(w.ctx)
@@ -265,13 +300,11 @@ func (w *world) restart() {
 	_, err := pipe.Exec(w.ctx)
 	require.NoError(w.t, err)
 	w.restarts++
-	w.restartedAt = w.now
-	for _, n := range w.nodes {
-		_ = n.s.Close()
-		if b, ok := n.s.conn.(*breaking); ok { // its connections are gone; it learns so at the next use
-			b.dead = true
+	w.restartedAt, w.snapshot = w.now, nil
+	for _, n := range w.nodes { // their connections are gone; they learn so at the next use
+		if n.s != nil && n.s.conn != nil {
+			n.wrap().dead = true
 		}
-		n.s.conn = &breaking{dead: true, n: n}
 	}
 }
 
@@ -291,7 +324,7 @@ func (w *world) start(n *crasher, h int, u string) {
 			}
 		}
 	}
-	if flying >= crashLimit {
+	if flying >= w.limit {
 		w.fail("%d requests in flight at %s when n%d sends %s", flying+1, crashHost(h), n.inc, u)
 	}
 	if gap, need := w.now-w.lastStart[h], min(w.lastDelay[h], w.lastTouch[h]); gap < need {
@@ -393,7 +426,7 @@ func (w *world) declared(run string) {
 	if n.Scheduled() != 0 || w.rdb.Exists(w.ctx, "c:start_urls", "{c:start_urls}:taken").Val() != 0 {
 		w.fail("finished with %+v", n)
 	}
-	key := run + "/" + strconv.Itoa(w.restarts)
+	key := fmt.Sprint(run, w.restarts, w.reopened) // what may make a finished crawl run again
 	w.finishes[key]++
 	if w.finishes[key] > 1 {
 		w.fail("finished twice")
