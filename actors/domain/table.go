@@ -208,7 +208,7 @@ func (t *Table) Live() int { return int(t.live.Load()) }
 
 // crowdFactor is how many domains for each credit may wait for one before no more
 // are started: they would only hold memory and leases.
-const crowdFactor = 4
+const crowdFactor = 2
 
 // Room is how many more domains may be started, of at most so many.
 func (t *Table) Room(most int) int {
