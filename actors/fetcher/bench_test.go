@@ -3,6 +3,8 @@ package fetcher_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -29,13 +31,17 @@ func serveBench() error {
 	page := []byte(strings.Repeat("<p>hello, crawler</p>\n", 372)) // 8 KiB
 	srv := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 		ctx.SetContentType("text/html; charset=utf-8")
-		ctx.Write(page)
+		ctx.SetBody(page)
 	}}
-	go srv.Serve(l)
-	os.Stdout.WriteString(l.Addr().String() + "\n")
-	_, err = bufio.NewReader(os.Stdin).ReadByte()
-	_ = srv.Shutdown()
-	return nil
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	if _, err := os.Stdout.WriteString(l.Addr().String() + "\n"); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return errors.Join(srv.Shutdown(), <-served)
 }
 
 func benchServer(b *testing.B) string {
@@ -48,8 +54,8 @@ func benchServer(b *testing.B) string {
 	require.NoError(b, err)
 	require.NoError(b, cmd.Start())
 	b.Cleanup(func() {
-		in.Close()
-		cmd.Wait()
+		require.NoError(b, in.Close())
+		require.NoError(b, cmd.Wait())
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(b, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/flate"
@@ -46,12 +47,12 @@ func (x *exchange) decode() {
 	d := x.client.inflate.Get().(*decoder) //nolint:forcetypeassert // only *decoder is put
 	defer x.client.inflate.Put(d)
 	defer d.src.Reset(nil)
-	for i := len(codings) - 1; i >= 0; i-- {
+	for _, coding := range slices.Backward(codings) {
 		var (
 			body     []byte
 			tooLarge bool
 		)
-		if codings[i] == "deflate" {
+		if coding == "deflate" {
 			body, tooLarge, err = d.deflate(x.client, resp.Body)
 		} else {
 			body, tooLarge, err = d.gunzip(x.client, resp.Body)
@@ -61,7 +62,7 @@ func (x *exchange) decode() {
 			x.fail(crawl.CauseTooLarge, "decoded body is over the limit")
 			return
 		case err != nil:
-			x.fail(crawl.CauseEncoding, codings[i]+": "+err.Error())
+			x.fail(crawl.CauseEncoding, coding+": "+err.Error())
 			return
 		}
 		x.client.Release(resp)

@@ -28,19 +28,19 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect dials the target for c: look-up, guard, TCP, TLS. The address that is
+// connect dials the target for cn: look-up, guard, TCP, TLS. The address that is
 // connected to is the one that the guard saw.
-func (cl *Client) connect(ctx context.Context, c *conn, t *target, deadline time.Time) error {
+func (c *Client) connect(ctx context.Context, cn *conn, t *target, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	c.mu.Lock()
-	if c.aborted.Load() {
+	cn.mu.Lock()
+	if cn.aborted.Load() {
 		cancel()
 	}
-	c.dialing = cancel
-	c.mu.Unlock()
+	cn.dialing = cancel
+	cn.mu.Unlock()
 
-	addrs, err := cl.resolve(ctx, t)
+	addrs, err := c.resolve(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -51,22 +51,22 @@ func (cl *Client) connect(ctx context.Context, c *conn, t *target, deadline time
 		}
 		return err
 	}
-	if !c.adopt(tcp) {
+	if !cn.adopt(tcp) {
 		return context.Canceled
 	}
 	if sc, ok := tcp.(syscall.Conn); ok {
-		c.raw, _ = sc.SyscallConn() // without it a closed connection is found later
+		cn.raw, _ = sc.SyscallConn() // without it a closed connection is found later
 	}
 	if !t.tls {
 		return nil
 	}
-	cfg := cl.tls.Clone()
+	cfg := c.tls.Clone()
 	cfg.ServerName = t.host
 	stream := tls.Client(tcp, cfg)
 	if err := stream.HandshakeContext(ctx); err != nil {
 		return &handshakeError{err}
 	}
-	c.stream = stream
+	cn.stream = stream
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (e *handshakeError) Unwrap() error { return e.err }
 
 // resolve gives the target's addresses that may be connected to, or the guard's
 // refusal of the first when there is none.
-func (cl *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, error) {
+func (c *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, error) {
 	port, err := strconv.ParseUint(t.port, 10, 16)
 	if err != nil {
 		return nil, errURLPort
@@ -86,14 +86,14 @@ func (cl *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, err
 	var addrs []netip.Addr
 	if addr, err := netip.ParseAddr(t.host); err == nil {
 		addrs = []netip.Addr{addr}
-	} else if addrs, err = cl.cfg.Resolver.LookupNetIP(ctx, "ip", t.host); err != nil {
+	} else if addrs, err = c.cfg.Resolver.LookupNetIP(ctx, "ip", t.host); err != nil {
 		return nil, &lookupError{err}
 	}
 	var refusal error
 	allowed := make([]netip.AddrPort, 0, len(addrs))
 	for _, addr := range addrs {
 		addr = addr.Unmap()
-		if err := cl.guard.Check(addr); err == nil {
+		if err := c.guard.Check(addr); err == nil {
 			allowed = append(allowed, netip.AddrPortFrom(addr, uint16(port)))
 		} else if refusal == nil {
 			refusal = err
@@ -113,8 +113,7 @@ func (cl *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, err
 type lookupError struct{ err error }
 
 func (e *lookupError) Error() string {
-	var dns *net.DNSError
-	if errors.As(e.err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](e.err); ok {
 		return dns.Err // without the name server's address
 	}
 	return e.err.Error()

@@ -82,8 +82,10 @@ func TestActor(t *testing.T) {
 		page   bool
 	}{
 		{name: "page", answer: hello, sent: true, page: true, want: messages.Outcome{Status: 200, Bytes: int64(len(hello))}},
-		{name: "busy", answer: "HTTP/1.1 503 Busy\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n", sent: true, page: true,
-			want: messages.Outcome{Status: 503, RetryAfter: "120", Bytes: 58}},
+		{
+			name: "busy", answer: "HTTP/1.1 503 Busy\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n", sent: true, page: true,
+			want: messages.Outcome{Status: 503, RetryAfter: "120", Bytes: 58},
+		},
 		{name: "failure", answer: "", sent: true, page: true, want: messages.Outcome{Cause: crawl.CauseReset}},
 		{name: "robots", answer: hello, robots: true, sent: true, want: messages.Outcome{Status: 200, Bytes: int64(len(hello))}},
 		{name: "robots failure", answer: "", robots: true, sent: true, want: messages.Outcome{Cause: crawl.CauseReset}},

@@ -98,6 +98,7 @@ func sameAsStandard(t *testing.T, answer []byte, resp *crawl.Response) {
 		return
 	}
 	body, err := io.ReadAll(std.Body)
+	require.NoError(t, std.Body.Close())
 	if err != nil {
 		return
 	}

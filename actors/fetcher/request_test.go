@@ -32,14 +32,22 @@ func TestRequestBytes(t *testing.T) {
 		{name: "user info", url: "/", auth: "me:p%40ss@", want: "GET / HTTP/1.1\r\nHost: HOST\r\n" +
 			"User-Agent: test/1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\nAuthorization: Basic bWU6cEBzcw==\r\n\r\n"},
 		{name: "own headers", url: "/", req: crawl.Request{Headers: []crawl.Header{
-			{Name: "x-lower", Value: "1"}, {Name: "Cookie", Value: "a=1; b=2"}, {Name: "user-agent", Value: "me"},
-			{Name: "X-Two", Value: "1"}, {Name: "X-Two", Value: "2"}, {Name: "Accept-Encoding", Value: "identity"},
+			{Name: "x-lower", Value: "1"},
+			{Name: "Cookie", Value: "a=1; b=2"},
+			{Name: "user-agent", Value: "me"},
+			{Name: "X-Two", Value: "1"},
+			{Name: "X-Two", Value: "2"},
+			{Name: "Accept-Encoding", Value: "identity"},
 		}}, want: "GET / HTTP/1.1\r\nHost: HOST\r\nx-lower: 1\r\nCookie: a=1; b=2\r\nuser-agent: me\r\nX-Two: 1\r\nX-Two: 2\r\n" +
 			"Accept-Encoding: identity\r\nAccept: */*\r\n\r\n"},
-		{name: "own host", url: "/", req: crawl.Request{Headers: []crawl.Header{{Name: "host", Value: "example.org"}}},
-			want: "GET / HTTP/1.1\r\nhost: example.org\r\n" + defaults},
-		{name: "post", url: "/", req: crawl.Request{Method: "POST", Body: []byte(""), Headers: []crawl.Header{{Name: "Content-Length", Value: "99"}}},
-			want: "POST / HTTP/1.1\r\nHost: HOST\r\n" + strings.TrimSuffix(defaults, "\r\n") + "Content-Length: 0\r\n\r\n"},
+		{
+			name: "own host", url: "/", req: crawl.Request{Headers: []crawl.Header{{Name: "host", Value: "example.org"}}},
+			want: "GET / HTTP/1.1\r\nhost: example.org\r\n" + defaults,
+		},
+		{
+			name: "post", url: "/", req: crawl.Request{Method: "POST", Body: []byte(""), Headers: []crawl.Header{{Name: "Content-Length", Value: "99"}}},
+			want: "POST / HTTP/1.1\r\nHost: HOST\r\n" + strings.TrimSuffix(defaults, "\r\n") + "Content-Length: 0\r\n\r\n",
+		},
 		{name: "other method", url: "/", req: crawl.Request{Method: "PROPFIND"}, want: "PROPFIND / HTTP/1.1\r\nHost: HOST\r\n" + defaults},
 	}
 	slot := newSlot(t, func(c *fetcher.Config) {

@@ -116,13 +116,13 @@ func (s *Slot) claim(t *target) (cn *conn, kept bool) {
 	if s.closed {
 		return nil, false
 	}
-	for i := len(s.idle) - 1; i >= 0; i-- {
-		if cn = s.idle[i]; cn.tls == t.tls && cn.authority == t.authority {
+	for i, old := range slices.Backward(s.idle) {
+		if old.tls == t.tls && old.authority == t.authority {
 			s.idle = slices.Delete(s.idle, i, i+1)
 			s.client.idle.Add(-1)
-			s.busy = append(s.busy, cn)
+			s.busy = append(s.busy, old)
 			s.peak = max(s.peak, len(s.busy))
-			return cn, true
+			return old, true
 		}
 	}
 	cn = &conn{tls: t.tls, authority: strings.Clone(t.authority)}

@@ -3,7 +3,6 @@ package fetcher_test
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -446,7 +445,7 @@ func TestConfigValidate(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	var joined interface{ Unwrap() []error }
-	require.True(t, errors.As(err, &joined))
+	require.ErrorAs(t, err, &joined)
 }
 
 // TestManyWaiting has more fetches in flight than may hold a read buffer.
