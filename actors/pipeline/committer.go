@@ -271,6 +271,8 @@ func (c *committer) checkDrained(ctx actor.Context) {
 }
 
 func (c *committer) snapshot() *Snapshot {
-	return &Snapshot{Workers: c.cfg.Workers, Committing: len(c.pending), Batches: c.batches, Committed: c.done,
-		Gone: c.gone, Retried: c.retried, LastError: c.lastErr}
+	return &Snapshot{
+		Workers: c.cfg.Workers, Committing: len(c.pending), Batches: c.batches, Committed: c.done,
+		Gone: c.gone, Retried: c.retried, LastError: c.lastErr,
+	}
 }

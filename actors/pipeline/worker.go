@@ -283,12 +283,14 @@ func requestBytes(r *crawl.Request) int64 {
 }
 
 // depthNames are the counters of the depths that most pages have.
-var depthNames = func() (names [32]string) {
+var depthNames = firstDepthNames() //nolint:gochecknoglobals // constant table
+
+func firstDepthNames() (names [32]string) {
 	for i := range names {
 		names[i] = policy.StatRequestDepthCount + strconv.Itoa(i)
 	}
 	return names
-}()
+}
 
 func depthName(depth int32) string {
 	if depth >= 0 && int(depth) < len(depthNames) {
