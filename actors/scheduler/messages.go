@@ -41,8 +41,7 @@ type flush struct{}
 
 // ran says that a batch is done.
 type ran struct {
-	steps []step
-	err   error
+	err error
 }
 
 // pollNow is the timer of the due index and the seeds.
