@@ -103,8 +103,10 @@ func (r *Registry) List(sys *actor.ActorSystem) []Entry {
 			delete(r.entries, id)
 			continue
 		}
-		e := Entry{ID: id, Kind: rec.kind, Parent: rec.parent, Started: rec.started,
-			Restarts: int(rec.restarts.Load()), Mailbox: rec.mailbox.UserMessageCount()}
+		e := Entry{
+			ID: id, Kind: rec.kind, Parent: rec.parent, Started: rec.started,
+			Restarts: int(rec.restarts.Load()), Mailbox: rec.mailbox.UserMessageCount(),
+		}
 		e.Error, _ = rec.lastErr.Load().(string)
 		out = append(out, e)
 	}
