@@ -29,7 +29,7 @@ func classes() (t [256]uint16) {
 			t[chars[i]] |= mask
 		}
 	}
-	clear := func(mask uint16, chars string) {
+	unset := func(mask uint16, chars string) {
 		for i := range len(chars) {
 			t[chars[i]] &^= mask
 		}
@@ -45,25 +45,25 @@ func classes() (t [256]uint16) {
 	for c := byte(0x21); c < 0x7F; c++ {
 		t[c] |= inPath | inQuery | inFragment | inUser
 	}
-	clear(inFragment, "\"<>`")
-	clear(inQuery, "\"#<>'")
-	clear(inPath|inUser, "\"#<>?`{}")
-	clear(inUser, "/:;=@[\\]^|")
+	unset(inFragment, "\"<>`")
+	unset(inQuery, "\"#<>'")
+	unset(inPath|inUser, "\"#<>?`{}")
+	unset(inUser, "/:;=@[\\]^|")
 
 	// w3lib/url.py, the _SAFEST_ sets.
 	set(safePath|safeQuery, unres+genDelims+subDelims+"%")
-	clear(safePath|safeQuery, "#[]|")
-	clear(safeQuery, "'")
+	unset(safePath|safeQuery, "#[]|")
+	unset(safeQuery, "'")
 	set(safeUser, unres+subDelims)
-	clear(safeUser, ";=")
+	unset(safeUser, ";=")
 	set(canonPath|canonOther, unres+genDelims+subDelims+"|%")
-	clear(canonPath, "#")
+	unset(canonPath, "#")
 
 	set(unreserved, unres)
 	set(plainHost, lowerDigit+"-_.")
 	set(plainPath, unres+subDelims+":/@")
 	set(plainQuery, unres+subDelims+":/@?%")
-	clear(plainQuery, "'")
+	unset(plainQuery, "'")
 	set(canonQuery, unres+"+")
 	set(schemeByte, alnum+"+-.")
 
@@ -117,8 +117,9 @@ func unescapeAt(s string, i int) (c byte, ok bool) {
 	return hi<<4 | lo, ok1 && ok2
 }
 
-// appendUnquoted decodes every well-formed escape of s; the rest stays.
-func appendUnquoted(dst []byte, s string) []byte {
+// unquoted decodes every well-formed escape of s; the rest stays.
+func unquoted(s string) []byte {
+	dst := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if c, ok := unescapeAt(s, i); ok {
 			dst = append(dst, c)

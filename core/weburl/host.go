@@ -59,7 +59,7 @@ func appendHost(dst []byte, host string, lookup bool) ([]byte, error) {
 func asciiDomain(host string) (string, error) {
 	domain := host
 	if strings.IndexByte(domain, '%') >= 0 {
-		domain = string(appendUnquoted(nil, domain))
+		domain = string(unquoted(domain))
 	}
 	ascii := true
 	for i := range len(domain) {

@@ -180,7 +180,7 @@ func appendUserinfo(dst []byte, s string, st style) []byte {
 			dst = appendEncoded(dst, s, inUser)
 			return
 		}
-		dst = appendQuoted(dst, appendUnquoted(nil, strings.ToValidUTF8(s, "\uFFFD")), safeUser)
+		dst = appendQuoted(dst, unquoted(strings.ToValidUTF8(s, "\uFFFD")), safeUser)
 	}
 	part(user)
 	if password != "" {

@@ -93,10 +93,10 @@ func safeNetloc(s string, d dialect) (string, error) {
 	var buf [stackBytes]byte
 	b := buf[:0]
 	if n.hasUser {
-		b = appendQuoted(b, appendUnquoted(nil, n.user), safeUser)
+		b = appendQuoted(b, unquoted(n.user), safeUser)
 		if n.hasPassword {
 			b = append(b, ':')
-			b = appendQuoted(b, appendUnquoted(nil, n.password), safeUser)
+			b = appendQuoted(b, unquoted(n.password), safeUser)
 		}
 		b = append(b, '@')
 	}

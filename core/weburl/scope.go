@@ -44,7 +44,7 @@ func NewScope(spec string, seedHosts []string) (*Scope, error) {
 		s.any = true
 	default:
 		s.subdomains = true
-		for _, d := range strings.Split(spec, ",") {
+		for d := range strings.SplitSeq(spec, ",") {
 			host, err := scopeDomain(strings.TrimSpace(d))
 			if err != nil {
 				return nil, fmt.Errorf("weburl: scope %q: domain %q: %w", spec, d, err)

@@ -3,6 +3,7 @@ package weburl_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,12 +66,8 @@ type columns map[string]*string
 // merge gives the answers with those of the newest versions laid over.
 func (c columns) merge(newest columns) columns {
 	out := columns{}
-	for k, v := range c {
-		out[k] = v
-	}
-	for k, v := range newest {
-		out[k] = v
-	}
+	maps.Copy(out, c)
+	maps.Copy(out, newest)
 	return out
 }
 

@@ -226,11 +226,22 @@ func oracleKnows(s string) bool {
 // general one.
 func FuzzResolve(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"http://a.example/x/y?q#f", "/p/123"}, {"http://a:81/", "http://a:81/p"}, {"https://a/", "//b/../c"},
-		{"http://a/b/c", "d.html?e=f#g"}, {"http://a/", "?q=1"}, {"http://a/", "http://127.0.0.1:8080/"},
-		{"http://a/", "http://1.2.3/"}, {"http://a/", "http://[::ffff:1.2.3.4]/"}, {"http://a/", "%2e%2E/x"},
-		{"http://u:p@a/", "http:b"}, {"http://a/", "http://a@b@c:d@e/"}, {"http://a/", `\\b\..\c`},
-		{"http://a/", "http://0x.0x.0/"}, {"http://a/", "/.."}, {"http://a//b", "..//"}, {"http://a/", "b:c"},
+		{"http://a.example/x/y?q#f", "/p/123"},
+		{"http://a:81/", "http://a:81/p"},
+		{"https://a/", "//b/../c"},
+		{"http://a/b/c", "d.html?e=f#g"},
+		{"http://a/", "?q=1"},
+		{"http://a/", "http://127.0.0.1:8080/"},
+		{"http://a/", "http://1.2.3/"},
+		{"http://a/", "http://[::ffff:1.2.3.4]/"},
+		{"http://a/", "%2e%2E/x"},
+		{"http://u:p@a/", "http:b"},
+		{"http://a/", "http://a@b@c:d@e/"},
+		{"http://a/", `\\b\..\c`},
+		{"http://a/", "http://0x.0x.0/"},
+		{"http://a/", "/.."},
+		{"http://a//b", "..//"},
+		{"http://a/", "b:c"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
