@@ -11,7 +11,7 @@ import (
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(1994, 11, 6, 8, 49, 0, 0, time.UTC)
-	const longest = math.MaxInt64 / time.Second * time.Second
+	longest := time.Duration(math.MaxInt64).Truncate(time.Second)
 	for _, tc := range []struct {
 		value string
 		want  time.Duration
