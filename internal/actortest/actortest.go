@@ -93,13 +93,14 @@ func Expect[T any](t testing.TB, p *Probe) T {
 // Await waits for a T and drops what comes before it.
 func Await[T any](t testing.TB, p *Probe) T {
 	t.Helper()
-	for range letters {
-		if msg, ok := next(t, p).Message.(T); ok {
-			return msg
+	msg, ok := next(t, p).Message.(T)
+	for n := 1; !ok; n++ {
+		if n == letters {
+			t.Fatalf("actortest: no %T among %d messages", msg, letters)
 		}
+		msg, ok = next(t, p).Message.(T)
 	}
-	t.Fatalf("actortest: no %T among %d messages", *new(T), letters)
-	panic("unreachable")
+	return msg
 }
 
 func next(t testing.TB, p *Probe) Letter {
