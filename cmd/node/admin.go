@@ -27,8 +27,10 @@ func startAdmin(ctx context.Context, n *Node) (*adminServer, error) {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerMetrics(reg, n)
 	listen := func(address string) (*adminServer, error) {
-		s, err := admin.New(admin.Config{Address: address}, admin.Deps{Inspector: inspector{n}, Crawler: crawler{n}, Metrics: reg,
-			Log: n.log.WithField("part", "admin"), Health: n.health})
+		s, err := admin.New(admin.Config{Address: address}, admin.Deps{
+			Inspector: inspector{n}, Crawler: crawler{n}, Metrics: reg,
+			Log: n.log.WithField("part", "admin"), Health: n.health,
+		})
 		if err != nil {
 			return nil, err
 		}

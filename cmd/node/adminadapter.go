@@ -94,8 +94,10 @@ func (i inspector) ask(children []domain.Child) []admin.Domain {
 }
 
 func domainOf(s *domain.Snapshot) admin.Domain {
-	d := admin.Domain{Slot: s.Slot, Delay: admin.Seconds(s.Delay), Concurrency: s.Concurrency, SlotsInUse: s.InUse, Reason: string(s.Reason),
-		Queue: int64(s.Waiting + s.Buffered), LastError: s.LastError, LastStatus: s.LastStatus, LastLatency: admin.Seconds(s.LastLatency), Crawls: s.Crawls}
+	d := admin.Domain{
+		Slot: s.Slot, Delay: admin.Seconds(s.Delay), Concurrency: s.Concurrency, SlotsInUse: s.InUse, Reason: string(s.Reason),
+		Queue: int64(s.Waiting + s.Buffered), LastError: s.LastError, LastStatus: s.LastStatus, LastLatency: admin.Seconds(s.LastLatency), Crawls: s.Crawls,
+	}
 	if s.Buffered > 0 || s.NextIn > 0 {
 		next := admin.Seconds(s.NextIn)
 		d.NextFetchIn = &next

@@ -161,12 +161,12 @@ func runCrawl(ctx context.Context, cfg *config.Config, seeds []cliSeed, opt craw
 	if r.node, err = startNode(ctx, cfg, r.log); err != nil {
 		return err
 	}
-	defer r.node.Close()
+	defer r.node.Close() //nolint:contextcheck // what runs is stopped also when ctx is over
 	finished, err := r.open(ctx, name, seeds, out)
 	if err != nil {
 		return &exitError{exitStore, err}
 	}
-	stop := screen.follow(r)
+	stop := screen.follow(ctx, r)
 	defer stop()
 	return r.wait(ctx, finished, t, stop)
 }
@@ -227,8 +227,10 @@ func (r *crawlRun) open(ctx context.Context, name string, seeds []cliSeed, out *
 			c.Stop(c.Self())
 		}
 	}))
-	r.node.system.Root.Send(r.node.scheduler, &scheduler.Attach{Crawl: r.crawl, Seeds: r.node.seedReader(job),
-		FinishWhenIdle: true, Report: report})
+	r.node.system.Root.Send(r.node.scheduler, &scheduler.Attach{
+		Crawl: r.crawl, Seeds: r.node.seedReader(job),
+		FinishWhenIdle: true, Report: report,
+	})
 	return finished, nil
 }
 
@@ -269,10 +271,10 @@ func (r *crawlRun) wait(ctx context.Context, finished <-chan struct{}, t *termin
 			}
 		case <-t.interrupts:
 			r.reason = "shutdown"
-			return r.interrupted(stopScreen, t)
+			return r.interrupted(ctx, stopScreen, t)
 		case <-ctx.Done():
 			r.reason = "shutdown"
-			return r.interrupted(stopScreen, t)
+			return r.interrupted(ctx, stopScreen, t)
 		}
 	}
 }
@@ -315,7 +317,7 @@ func (r *crawlRun) settle(ctx context.Context) {
 
 // interrupted gives back what is not sent, finishes what is in flight, and says how
 // to go on. A second signal ends the process at once: leases lapse by themselves.
-func (r *crawlRun) interrupted(stopScreen func(), t *terminal) error {
+func (r *crawlRun) interrupted(ctx context.Context, stopScreen func(), t *terminal) error {
 	r.log.Warn("interrupted: finishing what is in flight; interrupt again to end at once")
 	done := make(chan struct{})
 	go func() {
@@ -334,7 +336,7 @@ func (r *crawlRun) interrupted(stopScreen func(), t *terminal) error {
 		return &exitError{exitInterrupted, nil}
 	}
 	stopScreen()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if _, err := r.summary(ctx, t); err != nil {
 		r.log.WithField("err", err).Warn("no summary")

@@ -38,8 +38,10 @@ type crawlSettings struct {
 
 // openCrawl opens a crawl with this node's settings for it.
 func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rqueue.Crawl, error) {
-	settings, err := json.Marshal(crawlSettings{Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
-		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter})
+	settings, err := json.Marshal(crawlSettings{
+		Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
+		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
 	}

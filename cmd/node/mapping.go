@@ -42,8 +42,10 @@ func domainConfig(cfg *config.Config) domain.Config {
 		agent = cfg.Fetch.Agent(version)
 	}
 	s := cfg.Scheduler
-	return domain.Config{MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
-		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug}.WithDefaults()
+	return domain.Config{
+		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
+		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug,
+	}.WithDefaults()
 }
 
 func fetcherConfig(cfg *config.Config) fetcher.Config {
@@ -52,8 +54,10 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 	if warn == 0 {
 		warn = -1
 	}
-	return fetcher.Config{Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
-		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate, ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates}
+	return fetcher.Config{
+		Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
+		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate, ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates,
+	}
 }
 
 func schedulerConfig(cfg *config.Config) scheduler.Config {
@@ -69,8 +73,10 @@ func pipelineConfig(cfg *config.Config) pipeline.Config {
 func rqueueConfig(cfg *config.Config, exclusive bool) rqueue.Config {
 	s := cfg.Scheduler
 	shards := cfg.Redis.Shards
-	return rqueue.Config{Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, SeenCache: s.SeenCache, Exclusive: exclusive,
-		ShardOf: func(host string) int { return weburl.Shard(host, shards) }}
+	return rqueue.Config{
+		Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, SeenCache: s.SeenCache, Exclusive: exclusive,
+		ShardOf: func(host string) int { return weburl.Shard(host, shards) },
+	}
 }
 
 func policyConfig(cfg *config.Config) policy.Config {
@@ -99,8 +105,10 @@ func fingerprinter(cfg *config.Config) *weburl.Fingerprinter {
 
 func crawlSpec(cfg *config.Config, name string) rqueue.Spec {
 	s, r := cfg.Scheduler, cfg.Redis
-	spec := rqueue.Spec{Name: name, QueueClass: rqueue.QueueClass(s.QueueClass), Filter: rqueue.Filter(s.DupeFilterMode),
-		DupefilterKey: config.Key(s.DupeFilterKey, name), StartURLsKey: config.Key(r.StartURLsKey, name), ItemsKey: config.Key(r.ItemsKey, name)}
+	spec := rqueue.Spec{
+		Name: name, QueueClass: rqueue.QueueClass(s.QueueClass), Filter: rqueue.Filter(s.DupeFilterMode),
+		DupefilterKey: config.Key(s.DupeFilterKey, name), StartURLsKey: config.Key(r.StartURLsKey, name), ItemsKey: config.Key(r.ItemsKey, name),
+	}
 	switch {
 	case r.StartURLsAsSet:
 		spec.StartURLsType = "set"

@@ -52,9 +52,11 @@ type Node struct {
 // startNode starts the parts in order; who is fed by whom is said beside each.
 // Close stops them in the reverse order.
 func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*Node, error) {
-	n := &Node{cfg: cfg, log: log, registry: supervise.NewRegistry(), counters: &pipeline.Counters{},
+	n := &Node{
+		cfg: cfg, log: log, registry: supervise.NewRegistry(), counters: &pipeline.Counters{},
 		table: domain.NewTable(cfg.Fetch.ConcurrentRequests), exporters: map[*rqueue.Crawl]*actor.PID{},
-		crawlsChanged: make(chan struct{}, 1)}
+		crawlsChanged: make(chan struct{}, 1),
+	}
 	var err error
 	if n.client, err = fetcher.New(fetcherConfig(cfg)); err != nil {
 		return nil, usage(err)
@@ -82,7 +84,7 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*No
 	}
 	// 4. The admin endpoint asks all of them.
 	if n.admin, err = startAdmin(ctx, n); err != nil {
-		n.Close()
+		n.Close() //nolint:contextcheck // what runs is stopped also when ctx is over
 		return nil, usage(err)
 	}
 	return n, nil
@@ -105,24 +107,30 @@ func (n *Node) startActors() error {
 	}
 	var err error
 	n.scheduler, err = spawn(messages.SchedulerName, func() actor.Actor {
-		return scheduler.New(schedulerConfig(n.cfg), scheduler.Deps{Frontier: n.frontier, Domains: domainsPID,
-			Room: func() int { return n.table.Room(domainCfg.MaxDomains) }, Log: n.log})
+		return scheduler.New(schedulerConfig(n.cfg), scheduler.Deps{
+			Frontier: n.frontier, Domains: domainsPID,
+			Room: func() int { return n.table.Room(domainCfg.MaxDomains) }, Log: n.log,
+		})
 	})
 	if err != nil {
 		return err
 	}
 	session := n.frontier.NewSession()
 	n.pipeline, err = spawn(messages.PipelineName, func() actor.Actor {
-		return pipeline.New(pipelineConfig(n.cfg), pipeline.Deps{Session: session, Domains: domainsPID, Jobs: n.job,
-			Release: n.client.Release, Exporter: n.exporter, Counters: n.counters, Registry: n.registry, Log: n.log})
+		return pipeline.New(pipelineConfig(n.cfg), pipeline.Deps{
+			Session: session, Domains: domainsPID, Jobs: n.job,
+			Release: n.client.Release, Exporter: n.exporter, Counters: n.counters, Registry: n.registry, Log: n.log,
+		})
 	})
 	if err != nil {
 		return err
 	}
 	fetcherProps := fetcher.Props(fetcher.Deps{Pipeline: n.pipeline, Client: n.client, Log: n.log})
 	n.domains, err = spawn(messages.DomainsName, func() actor.Actor {
-		return domain.NewSupervisor(domainCfg, domain.Deps{Scheduler: n.scheduler, Pipeline: n.pipeline, Fetcher: fetcherProps,
-			NewConns: n.client.Conns, StoreChanges: n.frontier.StoreChanges, Table: n.table, Log: n.log})
+		return domain.NewSupervisor(domainCfg, domain.Deps{
+			Scheduler: n.scheduler, Pipeline: n.pipeline, Fetcher: fetcherProps,
+			NewConns: n.client.Conns, StoreChanges: n.frontier.StoreChanges, Table: n.table, Log: n.log,
+		})
 	})
 	return err
 }

@@ -66,8 +66,10 @@ func (s *screen) close() {
 	}
 }
 
-// follow shows a crawl's progress until the returned func is called.
-func (s *screen) follow(r *crawlRun) (stop func()) {
+// follow shows a crawl's progress until the returned func is called, also while an
+// interrupted one ends.
+func (s *screen) follow(ctx context.Context, r *crawlRun) (stop func()) {
+	ctx = context.WithoutCancel(ctx)
 	done := make(chan struct{})
 	var once sync.Once
 	var wg sync.WaitGroup
@@ -75,12 +77,12 @@ func (s *screen) follow(r *crawlRun) (stop func()) {
 	if s.progress != nil {
 		bar := s.progress.New(0, mpb.NopStyle(), mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return m.line() })))
 		wg.Go(func() {
-			m.sampleUntil(done, 500*time.Millisecond, nil)
+			m.sampleUntil(ctx, done, 500*time.Millisecond, nil)
 			bar.Abort(true)
 		})
 	} else if every := r.cfg.Log.StatsInterval; every > 0 {
 		wg.Go(func() {
-			m.sampleUntil(done, every, func(p progress) {
+			m.sampleUntil(ctx, done, every, func(p progress) {
 				r.log.WithFields(p.fields()).Info("crawling")
 			})
 		})
@@ -109,16 +111,16 @@ type progress struct {
 	at                   time.Time
 }
 
-func (m *meter) sampleUntil(done <-chan struct{}, every time.Duration, tell func(progress)) {
+func (m *meter) sampleUntil(ctx context.Context, done <-chan struct{}, every time.Duration, tell func(progress)) {
 	t := time.NewTicker(every)
 	defer t.Stop()
-	m.sample()
+	m.sample(ctx)
 	for {
 		select {
 		case <-done:
 			return
 		case <-t.C:
-			p := m.sample()
+			p := m.sample(ctx)
 			if tell != nil {
 				tell(p)
 			}
@@ -126,13 +128,15 @@ func (m *meter) sampleUntil(done <-chan struct{}, every time.Duration, tell func
 	}
 }
 
-func (m *meter) sample() progress {
+func (m *meter) sample(ctx context.Context) progress {
 	r := m.run
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	c := r.node.counters
-	p := progress{pages: c.Pages.Load(), items: c.Items.Load(), errors: c.Errors.Load(),
-		inFlight: r.node.table.InFlight(), waiting: slowest(r.node.table.Waits()), at: time.Now()}
+	p := progress{
+		pages: c.Pages.Load(), items: c.Items.Load(), errors: c.Errors.Load(),
+		inFlight: r.node.table.InFlight(), waiting: slowest(r.node.table.Waits()), at: time.Now(),
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.queued = m.last.queued
@@ -186,8 +190,10 @@ func (m *meter) line() string {
 }
 
 func (p progress) fields() logrus.Fields {
-	f := logrus.Fields{"pages": p.pages, "pages_per_s": fmt.Sprintf("%.1f", p.rate), "items": p.items, "queued": p.queued,
-		"in_flight": p.inFlight, "errors": p.errors}
+	f := logrus.Fields{
+		"pages": p.pages, "pages_per_s": fmt.Sprintf("%.1f", p.rate), "items": p.items, "queued": p.queued,
+		"in_flight": p.inFlight, "errors": p.errors,
+	}
 	if p.waiting != "" {
 		f["waiting"] = p.waiting
 	}

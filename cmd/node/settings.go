@@ -20,13 +20,13 @@ type settingFlags struct {
 	cmd    *cobra.Command
 }
 
-// addSettings adds --config, -s and the own flags of the named settings.
-func addSettings(cmd *cobra.Command, flags ...string) *settingFlags {
+// addSettings adds --config, -s and every setting's own flag.
+func addSettings(cmd *cobra.Command) *settingFlags {
 	f := &settingFlags{values: map[string]*string{}, cmd: cmd}
 	cmd.Flags().StringVar(&f.file, "config", "", "read settings from this YAML `file`")
 	cmd.Flags().StringArrayVarP(&f.set, "set", "s", nil, "set any setting, as `NAME=VALUE` (docs/settings.md); repeatable")
 	for _, s := range config.Settings() {
-		if s.Flag == "" || !wanted(flags, s.Flag) {
+		if s.Flag == "" {
 			continue
 		}
 		name := strings.TrimPrefix(s.Flag, "--")
@@ -38,18 +38,6 @@ func addSettings(cmd *cobra.Command, flags ...string) *settingFlags {
 		}
 	}
 	return f
-}
-
-func wanted(flags []string, flag string) bool {
-	if len(flags) == 0 {
-		return true
-	}
-	for _, f := range flags {
-		if f == flag {
-			return true
-		}
-	}
-	return false
 }
 
 func firstSentence(s string) string {

@@ -138,8 +138,10 @@ func (s *service) detach(c *rqueue.Crawl) {
 
 func (s *service) tellProgress() {
 	c := s.node.counters
-	s.log.WithFields(logrus.Fields{"crawls": len(s.attached), "pages": c.Pages.Load(), "items": c.Items.Load(), "errors": c.Errors.Load(),
-		"in_flight": s.node.table.InFlight(), "domains": s.node.table.Live()}).Info("crawling")
+	s.log.WithFields(logrus.Fields{
+		"crawls": len(s.attached), "pages": c.Pages.Load(), "items": c.Items.Load(), "errors": c.Errors.Load(),
+		"in_flight": s.node.table.InFlight(), "domains": s.node.table.Live(),
+	}).Info("crawling")
 }
 
 func (s *service) stop(t *terminal) error {
