@@ -17,7 +17,7 @@ type args struct {
 	buf  []byte
 }
 
-var argsPool = sync.Pool{New: func() any { return new(args) }}
+var argsPool = sync.Pool{New: func() any { return new(args) }} //nolint:gochecknoglobals // memory to use again, no state
 
 func newArgs() *args {
 	a, _ := argsPool.Get().(*args)

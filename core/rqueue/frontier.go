@@ -93,6 +93,7 @@ type step interface {
 	Op
 	build(f *Frontier, a *args) *script
 	// parse reads the reply of a call that was written at or after sent.
+	// Its error is r.err or what the step is refused.
 	parse(f *Frontier, r *reply, sent time.Time) error
 }
 
@@ -164,7 +165,7 @@ func (f *Frontier) Do(ctx context.Context, ops ...Op) error {
 
 func parseStep(f *Frontier, st step, r *reply, sent time.Time) error {
 	if r.err == nil {
-		if err := st.parse(f, r, sent); err != nil {
+		if err := st.parse(f, r, sent); err != nil && !errors.Is(err, r.err) {
 			return err
 		}
 	}

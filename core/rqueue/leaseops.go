@@ -90,7 +90,7 @@ func (op *Lease) parse(f *Frontier, r *reply, sent time.Time) error {
 	w := r.bytes()
 	r.int()
 	if r.err != nil {
-		return nil
+		return r.err
 	}
 	if err := verdict(w); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (op *Lease) parse(f *Frontier, r *reply, sent time.Time) error {
 		op.Requests = append(op.Requests, Leased{Crawl: op.Crawl, Host: op.Slot, Request: req, Token: token, Lost: lost})
 	}
 	if r.err != nil {
-		return nil
+		return r.err
 	}
 	op.Crawl.forgets.Store(uint64(forgets)) //nolint:gosec // a count
 	op.Waiting = int(waiting)

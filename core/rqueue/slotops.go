@@ -58,7 +58,7 @@ func (op *Acquire) parse(f *Frontier, r *reply, sent time.Time) error {
 	word := r.bytes()
 	store := r.int()
 	if r.err != nil {
-		return nil
+		return r.err
 	}
 	now := f.now()
 	f.mu.Lock()
@@ -84,7 +84,7 @@ func (op *Acquire) parse(f *Frontier, r *reply, sent time.Time) error {
 	paused := r.string()
 	op.State.parse(r.string())
 	if r.err != nil {
-		return nil
+		return r.err
 	}
 	op.Token = token
 	op.State.NextIn = time.Duration(next) * millisecond
@@ -170,10 +170,9 @@ func (op *Release) parse(_ *Frontier, r *reply, _ time.Time) error { return word
 
 func (op *Steer) build(f *Frontier, a *args) *script {
 	a.key(f.slotKey(op.Slot))
-	switch {
-	case op.Paused == nil:
+	if op.Paused == nil {
 		a.str("")
-	default:
+	} else {
 		a.flag(*op.Paused)
 	}
 	return f.scripts.steer
@@ -181,7 +180,7 @@ func (op *Steer) build(f *Frontier, a *args) *script {
 
 func (op *Steer) parse(_ *Frontier, r *reply, _ time.Time) error {
 	r.int()
-	return nil
+	return r.err
 }
 
 func (op *RobotsGet) build(f *Frontier, a *args) *script {
@@ -192,12 +191,12 @@ func (op *RobotsGet) build(f *Frontier, a *args) *script {
 
 func (op *RobotsGet) parse(_ *Frontier, r *reply, _ time.Time) error {
 	if r.array() == 0 {
-		return nil
+		return r.err
 	}
 	age, unreachable, status, has := r.int(), r.int(), r.int(), r.int()
 	body := r.bytes()
 	if r.err != nil {
-		return nil
+		return r.err
 	}
 	op.Found = true
 	op.Robots = Robots{
@@ -224,5 +223,5 @@ func (op *RobotsPut) build(f *Frontier, a *args) *script {
 
 func (op *RobotsPut) parse(_ *Frontier, r *reply, _ time.Time) error {
 	r.int()
-	return nil
+	return r.err
 }
