@@ -113,8 +113,10 @@ type flight struct {
 // newDomain makes the actor of a slot with work of the given crawls. flights is
 // what an earlier incarnation had at fetchers.
 func newDomain(slot string, crawls []*rqueue.Crawl, flights map[crawl.ID]*flight, cfg Config, deps Deps) *Domain {
-	d := &Domain{slot: slot, cfg: cfg, deps: deps,
-		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: flights}
+	d := &Domain{
+		slot: slot, cfg: cfg, deps: deps,
+		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: flights,
+	}
 	for _, f := range flights {
 		f.stray = true
 	}
@@ -306,8 +308,10 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 		d.throttle.Abandoned()
 		return
 	}
-	r := throttle.Result{Status: o.Status, Latency: o.Latency, HasLatency: o.Latency > 0,
-		SiteFault: o.Cause.SiteFault(), Unsent: unsent}
+	r := throttle.Result{
+		Status: o.Status, Latency: o.Latency, HasLatency: o.Latency > 0,
+		SiteFault: o.Cause.SiteFault(), Unsent: unsent,
+	}
 	if o.RetryAfter != "" {
 		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, now)
 	}
@@ -315,8 +319,10 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 	d.throttle.Done(now, r)
 	if d.cfg.Debug {
 		delay := d.throttle.Delay()
-		d.log().WithFields(logrus.Fields{"conc": len(d.flights), "delay_ms": delay.Milliseconds(), "change_ms": (delay - before).Milliseconds(),
-			"latency_ms": o.Latency.Milliseconds(), "bytes": o.Bytes, "status": o.Status}).Info("autothrottle")
+		d.log().WithFields(logrus.Fields{
+			"conc": len(d.flights), "delay_ms": delay.Milliseconds(), "change_ms": (delay - before).Milliseconds(),
+			"latency_ms": o.Latency.Milliseconds(), "bytes": o.Bytes, "status": o.Status,
+		}).Info("autothrottle")
 	}
 	if at, why := d.throttle.LowestNext(now); (why == throttle.ReasonRetryAfter || why == throttle.ReasonCircuit) && at.After(d.holdUntil) {
 		d.holdUntil, d.unsaved = at, true

@@ -86,8 +86,10 @@ func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
 }
 
 func throttleState(st rqueue.SlotState) throttle.State {
-	return throttle.State{Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: throttle.Reason(st.Reason),
-		Backoff: seconds(st.Backoff), CrawlDelay: seconds(st.CrawlDelay), Failures: st.Failures, Paused: st.Paused}
+	return throttle.State{
+		Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: throttle.Reason(st.Reason),
+		Backoff: seconds(st.Backoff), CrawlDelay: seconds(st.CrawlDelay), Failures: st.Failures, Paused: st.Paused,
+	}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -96,8 +98,10 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func (d *Domain) state(now time.Time) rqueue.SlotState {
 	d.unsaved = false
 	st := d.throttle.Snapshot(now)
-	return rqueue.SlotState{Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: string(st.Reason),
-		Backoff: st.Backoff.Seconds(), CrawlDelay: st.CrawlDelay.Seconds(), Failures: st.Failures, Latency: d.lastLatency.Seconds()}
+	return rqueue.SlotState{
+		Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: string(st.Reason),
+		Backoff: st.Backoff.Seconds(), CrawlDelay: st.CrawlDelay.Seconds(), Failures: st.Failures, Latency: d.lastLatency.Seconds(),
+	}
 }
 
 // loseSlot ends the use of a slot whose lease is over: its connections are closed,
@@ -134,8 +138,10 @@ func (d *Domain) refill(ctx actor.Context, now time.Time) {
 	}
 	delay := d.throttle.Delay()
 	lead := time.Duration(buffered) * delay // those already here leave first
-	op := &rqueue.Lease{Slot: d.slot, Token: d.token, Crawl: w.crawl, Max: share, StartIn: start.Sub(now) + lead,
-		Delay: delay, State: d.state(now)}
+	op := &rqueue.Lease{
+		Slot: d.slot, Token: d.token, Crawl: w.crawl, Max: share, StartIn: start.Sub(now) + lead,
+		Delay: delay, State: d.state(now),
+	}
 	if delay > 0 {
 		op.Slack = d.cfg.Slack
 	}
@@ -376,9 +382,11 @@ func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release
 }
 
 func (d *Domain) snapshot(now time.Time) *Snapshot {
-	s := &Snapshot{Slot: d.slot, Phase: d.phase.String(), Delay: d.throttle.Delay(), Concurrency: d.cfg.Throttle.Concurrency(),
+	s := &Snapshot{
+		Slot: d.slot, Phase: d.phase.String(), Delay: d.throttle.Delay(), Concurrency: d.cfg.Throttle.Concurrency(),
 		InUse: len(d.flights), Reason: d.reason, LastStatus: d.lastStatus, LastError: d.lastError, LastLatency: d.lastLatency,
-		Fetched: d.fetched, Fetchers: d.spawned, LeaseExpires: max(0, d.deadline.Sub(now))}
+		Fetched: d.fetched, Fetchers: d.spawned, LeaseExpires: max(0, d.deadline.Sub(now)),
+	}
 	if start, _ := d.throttle.LowestNext(now); start.After(now) {
 		s.NextIn = start.Sub(now)
 	}

@@ -279,8 +279,10 @@ func TestStrayAnswersAreIgnored(t *testing.T) {
 		w.seed(c, "a.test", 3)
 		w.pass(0)
 		for _, err := range []error{nil, rqueue.ErrLeaseLost} {
-			for _, op := range []rqueue.Op{&rqueue.Acquire{Token: "x"}, &rqueue.Lease{Crawl: c, Token: "x"}, &rqueue.Renew{}, &rqueue.Reserve{},
-				&rqueue.Release{}, &rqueue.Recover{Crawl: newCrawl()}, &rqueue.GiveBack{}, &rqueue.RobotsGet{}, &rqueue.RobotsPut{}} {
+			for _, op := range []rqueue.Op{
+				&rqueue.Acquire{Token: "x"}, &rqueue.Lease{Crawl: c, Token: "x"}, &rqueue.Renew{}, &rqueue.Reserve{},
+				&rqueue.Release{}, &rqueue.Recover{Crawl: newCrawl()}, &rqueue.GiveBack{}, &rqueue.RobotsGet{}, &rqueue.RobotsPut{},
+			} {
 				setErr(op, err)
 				w.send("a.test", &messages.Done{Ops: []rqueue.Op{op}})
 			}

@@ -86,8 +86,10 @@ type reporter interface {
 }
 
 func newStore(t reporter, ttl time.Duration) *store {
-	return &store{t: t, ttl: ttl, margin: 1500 * time.Millisecond, slots: map[string]*slotKey{}, hosts: map[string][]*hostKeys{},
-		robots: map[string]storedRobots{}, all: map[crawl.ID]*request{}, commits: map[crawl.ID]int{}, sum: map[string]int{}}
+	return &store{
+		t: t, ttl: ttl, margin: 1500 * time.Millisecond, slots: map[string]*slotKey{}, hosts: map[string][]*hostKeys{},
+		robots: map[string]storedRobots{}, all: map[crawl.ID]*request{}, commits: map[crawl.ID]int{}, sum: map[string]int{},
+	}
 }
 
 func (s *store) storeChanges() uint64 {

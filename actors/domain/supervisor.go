@@ -74,8 +74,10 @@ func (c *child) knows(woken *rqueue.Crawl) {
 // NewSupervisor makes the `domains` actor. It panics when deps are missing.
 func NewSupervisor(cfg Config, deps Deps) *Supervisor {
 	deps.check()
-	return &Supervisor{cfg: cfg, deps: deps, log: deps.Log.WithField("actor", messages.DomainsName),
-		children: map[string]*child{}, bySlotID: map[string]string{}}
+	return &Supervisor{
+		cfg: cfg, deps: deps, log: deps.Log.WithField("actor", messages.DomainsName),
+		children: map[string]*child{}, bySlotID: map[string]string{},
+	}
 }
 
 // Receive implements actor.Actor.
@@ -232,8 +234,10 @@ func (s *Supervisor) checkDrained(ctx actor.Context) {
 func (s *Supervisor) snapshot() *SupervisorSnapshot {
 	out := &SupervisorSnapshot{Domains: make([]Child, 0, len(s.children)), Cap: s.cfg.MaxDomains, Capped: s.capped}
 	for slot, c := range s.children {
-		out.Domains = append(out.Domains, Child{Slot: slot, PID: c.pid, Mailbox: c.mailbox.UserMessageCount(),
-			Restarts: int(c.restarts.Load()), Leaving: c.leaving})
+		out.Domains = append(out.Domains, Child{
+			Slot: slot, PID: c.pid, Mailbox: c.mailbox.UserMessageCount(),
+			Restarts: int(c.restarts.Load()), Leaving: c.leaving,
+		})
 	}
 	sort.Slice(out.Domains, func(i, j int) bool { return out.Domains[i].Slot < out.Domains[j].Slot })
 	return out

@@ -56,8 +56,10 @@ const (
 
 // NewTable gives a table with so many credits (CONCURRENT_REQUESTS).
 func NewTable(credits int) *Table {
-	t := &Table{total: credits, credits: credits, slots: map[string]map[crawl.ID]inHand{}, queued: map[string]bool{},
-		limits: map[*rqueue.Crawl]*pageLimit{}, waits: map[throttle.Reason]*atomic.Int64{}}
+	t := &Table{
+		total: credits, credits: credits, slots: map[string]map[crawl.ID]inHand{}, queued: map[string]bool{},
+		limits: map[*rqueue.Crawl]*pageLimit{}, waits: map[throttle.Reason]*atomic.Int64{},
+	}
 	for _, r := range append(throttle.Reasons(), ReasonCredits, ReasonPageLimit) {
 		t.waits[r] = new(atomic.Int64)
 	}

@@ -61,16 +61,20 @@ func newWorld(t *testing.T, cfg Config, credits int) *world {
 	log, hook := logtest.NewNullLogger()
 	log.SetLevel(logrus.DebugLevel)
 	w := &world{T: t, sys: actortest.NewSystem(), cfg: cfg, table: NewTable(credits), store: newStore(t, cfg.TTL), logs: hook, start: time.Now()}
-	w.site = &site{t: t, store: w.store, open: map[string]int{}, tries: map[string]int{},
-		behave: func(string, int) answer { return answer{latency: 100 * time.Millisecond, status: 200} }}
+	w.site = &site{
+		t: t, store: w.store, open: map[string]int{}, tries: map[string]int{},
+		behave: func(string, int) answer { return answer{latency: 100 * time.Millisecond, status: 200} },
+	}
 	w.domains = w.sys.NewLocalPID(messages.DomainsName)
 	w.door = &door{store: w.store, domains: w.domains}
 	w.pipe = &pipe{store: w.store, domains: w.domains, settle: func(p *messages.Page) (time.Duration, time.Duration) { return time.Millisecond, 0 }}
 	w.scheduler = w.sys.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w.door }))
 	w.pipeline = w.sys.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w.pipe }))
-	deps := Deps{Scheduler: w.scheduler, Pipeline: w.pipeline, Table: w.table, Log: log, StoreChanges: w.store.storeChanges,
+	deps := Deps{
+		Scheduler: w.scheduler, Pipeline: w.pipeline, Table: w.table, Log: log, StoreChanges: w.store.storeChanges,
 		Fetcher:  actor.PropsFromProducer(func() actor.Actor { return &fetcher{w.site, w.pipeline} }),
-		NewConns: func() messages.Conns { return newConns() }}
+		NewConns: func() messages.Conns { return newConns() },
+	}
 	require.NoError(t, cfg.Validate())
 	_, err := w.sys.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return NewSupervisor(cfg, deps) }), messages.DomainsName)
 	require.NoError(t, err)
