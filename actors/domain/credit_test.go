@@ -97,15 +97,16 @@ func TestTablePageLimit(t *testing.T) {
 
 func TestTableRoom(t *testing.T) {
 	t.Parallel()
-	table := NewTable(1)
+	table := NewTable(2)
 	require.Equal(t, 3, table.Room(3))
 	table.live.Add(2)
 	require.Equal(t, 1, table.Room(3))
 	table.live.Add(2)
 	require.Zero(t, table.Room(3))
 	table.Take("s", nil, id(0), nil)
-	for i := range crowdFactor {
-		table.Take("s", nil, id(i+1), &actor.PID{Id: fmt.Sprint(i)})
+	table.Take("s", nil, id(1), nil)
+	for i := range 2 * crowdFactor {
+		table.Take("s", nil, id(i+2), &actor.PID{Id: fmt.Sprint(i)})
 	}
 	require.Zero(t, table.Room(1000), "a crowd waits for credits")
 }
