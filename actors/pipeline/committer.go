@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
+	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/messages"
 )
@@ -195,6 +196,9 @@ func (c *committer) onCommitted(ctx actor.Context, msg *committed) {
 			}
 		}
 		c.deps.Counters.committed(o)
+		if n := o.page.Filtered; n > 0 { // seen, but not known to this node
+			addCounts(c.stats, o.page.Crawl, []count{{policy.StatDupeFiltered, int64(n)}})
+		}
 		settled.Pages = append(settled.Pages, messages.SettledPage{Crawl: o.page.Crawl, Slot: o.slot, ID: o.page.ID, Page: o.isDoc && !o.page.Gone})
 	}
 	for of, m := range msg.stats { // not stored: with the next batch

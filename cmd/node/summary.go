@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 			out[name] = n
 		}
 	}
+	if deepest := depthMax(ours); deepest >= 0 {
+		out[policy.StatRequestDepthMax] = deepest
+	}
 	addScheduler(out, counts)
 	r.print(t, out)
 	if r.cfg.Crawl.StatsFile != "" {
@@ -57,6 +61,19 @@ func pagesIn(stats map[string]int64) int64 {
 		}
 	}
 	return n
+}
+
+// depthMax is the deepest page in a crawl's statistics; -1 when it has none.
+func depthMax(stats map[string]int64) int {
+	deepest := -1
+	for name := range stats {
+		if depth, ok := strings.CutPrefix(name, policy.StatRequestDepthCount); ok {
+			if n, err := strconv.Atoi(depth); err == nil {
+				deepest = max(deepest, n)
+			}
+		}
+	}
+	return deepest
 }
 
 // addScheduler adds what the queue says, for all runs of the crawl since it began.
