@@ -39,7 +39,7 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 			out[name] = n
 		}
 	}
-	if deepest := depthMax(ours); deepest >= 0 {
+	if deepest := depthMax(all); deepest >= 0 {
 		out[policy.StatRequestDepthMax] = deepest
 	}
 	addScheduler(out, counts)
