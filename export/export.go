@@ -59,6 +59,10 @@ func (e *ItemError) Error() string {
 	return fmt.Sprintf("export: write %s: item %d: %v", e.Path, e.Index, e.Err)
 }
 
+// BadItem is the index of the item in the call; who cannot import this package
+// knows an ItemError by it.
+func (e *ItemError) BadItem() int { return e.Index }
+
 // Unwrap gives the cause.
 func (e *ItemError) Unwrap() error { return e.Err }
 

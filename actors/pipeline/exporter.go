@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -13,6 +15,8 @@ import (
 
 // Writer is where exported items go; package export has the ones for files.
 type Writer interface {
+	// Write adds all items or none. An error that has a method BadItem() int says
+	// that this one of them can never be written.
 	Write(items [][]byte) error
 	Flush() (offset int64, err error) // everything written is safe; the place to resume at
 	Close() error
@@ -35,10 +39,17 @@ type ExportConfig struct {
 	Timeout time.Duration // of one call of the store
 }
 
+// drainFails is after how many rounds that failed a drain is given up.
+const drainFails = 3
+
 // Exporter copies items from the store to a file, each exactly once: the file is
 // flushed, then the items are dropped and its size is remembered in one step; after
 // a crash, or a step of unknown outcome, the file is cut back to that size. While
-// the file cannot be written the items stay in the store.
+// the file cannot be written the items stay in the store. An item that no file of
+// its format can hold is dropped and logged.
+//
+//	in   Drain, Inspect     from the node
+//	out  Drained or Failed  to who asked for the drain; after it nothing is written
 type Exporter struct {
 	cfg    ExportConfig
 	source Source
@@ -46,10 +57,22 @@ type Exporter struct {
 	writer Writer                               // nil: to be opened; confined to the round that runs
 	log    logrus.FieldLogger
 
-	running, armed, soon bool
-	fails                int
-	lastErr              string
-	drainTo              *actor.PID
+	running, armed bool
+	soon           bool // items came since the round that runs began
+	ended          bool // drained
+	fails          int
+	lastErr        string
+	drainTo        *actor.PID
+
+	rounds, written, dropped int64
+}
+
+// ExporterSnapshot is what an exporter answers messages.Inspect with.
+type ExporterSnapshot struct {
+	Rounds    int64 // that wrote something
+	Items     int64 // in the file
+	Dropped   int64 // that cannot be written
+	LastError string
 }
 
 // NewExporter makes the exporter.
@@ -68,15 +91,16 @@ func (e *Exporter) Receive(ctx actor.Context) {
 	case exportNow:
 		e.onExportNow(ctx)
 	case exportTick:
-		e.armed = false
-		e.round(ctx)
+		e.onExportTick(ctx)
 	case *exported:
 		e.onExported(ctx, msg)
 	case *messages.Drain:
-		e.drainTo = ctx.Sender()
-		e.fails = 0
-		e.round(ctx)
-	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+		e.onDrain(ctx)
+	case *messages.Inspect:
+		ctx.Respond(&ExporterSnapshot{Rounds: e.rounds, Items: e.written, Dropped: e.dropped, LastError: e.lastErr})
+	case *actor.Stopping, *actor.Restarting:
+		e.onStopping()
+	case *actor.Stopped:
 	default:
 		e.log.WithField("type", fmt.Sprintf("%T", msg)).Warn("unexpected message")
 	}
@@ -95,11 +119,34 @@ func (e *Exporter) arm(ctx actor.Context, d time.Duration) {
 }
 
 func (e *Exporter) onExportNow(ctx actor.Context) {
-	if e.running {
+	switch {
+	case e.ended:
+	case e.running:
 		e.soon = true
-		return
+	default:
+		e.arm(ctx, e.cfg.Every)
 	}
-	e.arm(ctx, e.cfg.Every)
+}
+
+func (e *Exporter) onExportTick(ctx actor.Context) {
+	e.armed = false
+	if !e.ended {
+		e.round(ctx)
+	}
+}
+
+func (e *Exporter) onDrain(ctx actor.Context) {
+	e.drainTo = ctx.Sender()
+	e.fails, e.ended = 0, false
+	e.round(ctx)
+}
+
+// onStopping lets the file go, if no round has it: that one's goroutine ends with
+// the process.
+func (e *Exporter) onStopping() {
+	if !e.running && e.writer != nil {
+		e.abandon()
+	}
 }
 
 func (e *Exporter) round(ctx actor.Context) {
@@ -107,7 +154,7 @@ func (e *Exporter) round(ctx actor.Context) {
 		e.soon = true
 		return
 	}
-	e.running = true
+	e.running, e.soon = true, false
 	root, self := ctx.ActorSystem().Root, ctx.Self()
 	go func() { root.Send(self, e.export()) }()
 }
@@ -123,15 +170,36 @@ func (e *Exporter) export() *exported {
 	if err != nil || len(items) == 0 {
 		return &exported{err: err}
 	}
-	err = e.writer.Write(items)
+	bad, err := e.write(items)
 	if err == nil {
-		err = e.checkpoint(ctx, len(items))
+		err = e.checkpoint(len(items))
 	}
 	if err != nil {
 		e.abandon()
 		return &exported{err: err}
 	}
-	return &exported{items: len(items), more: len(items) == e.cfg.Batch}
+	return &exported{items: len(items), bad: bad, more: len(items) == e.cfg.Batch}
+}
+
+// write adds the items but for those that cannot be written in any try: one of
+// them must not keep the others waiting for ever.
+func (e *Exporter) write(items [][]byte) (bad int, err error) {
+	left := items
+	for len(left) > 0 {
+		err := e.writer.Write(left)
+		var fault interface{ BadItem() int }
+		if err == nil || !errors.As(err, &fault) {
+			return bad, err
+		}
+		i := fault.BadItem()
+		if i < 0 || i >= len(left) {
+			return bad, err
+		}
+		e.log.WithFields(logrus.Fields{"err": err, "item": string(left[i][:min(len(left[i]), 500)])}).Error("item dropped: it cannot be written")
+		left = slices.Delete(slices.Clone(left), i, i+1)
+		bad++
+	}
+	return bad, nil
 }
 
 // begin opens the file where the store says that it is safe. A file that is begun
@@ -154,18 +222,22 @@ func (e *Exporter) begin(ctx context.Context) error {
 	if ok {
 		return nil
 	}
-	if err := e.checkpoint(ctx, 0); err != nil {
+	if err := e.checkpoint(0); err != nil { //nolint:contextcheck // the store has its full time, however long the disk took
 		e.abandon()
 		return err
 	}
 	return nil
 }
 
-func (e *Exporter) checkpoint(ctx context.Context, items int) error {
+// checkpoint makes the file safe and then forgets the items. However long the disk
+// took, the store has its full time.
+func (e *Exporter) checkpoint(items int) error {
 	offset, err := e.writer.Flush()
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Timeout)
+	defer cancel()
 	return e.source.ExportAck(ctx, items, e.cfg.File, offset)
 }
 
@@ -194,20 +266,29 @@ func (e *Exporter) onExported(ctx actor.Context, msg *exported) {
 		return
 	}
 	e.fails, e.lastErr = 0, ""
+	e.written, e.dropped = e.written+int64(msg.items-msg.bad), e.dropped+int64(msg.bad)
+	if msg.items > 0 {
+		e.rounds++
+	}
 	switch {
-	case msg.more || e.drainTo != nil && msg.items > 0:
+	case msg.more || e.drainTo != nil && (msg.items > 0 || e.soon): // items may have come after the round had read
 		e.round(ctx)
 	case e.drainTo != nil:
-		if err := e.finish(); err != nil {
-			ctx.Send(e.drainTo, &Failed{Err: err})
-		} else {
-			ctx.Send(e.drainTo, &messages.Drained{})
-		}
-		e.drainTo = nil
+		e.end(ctx, e.finish())
 	case e.soon:
-		e.soon = false
 		e.arm(ctx, e.cfg.Every)
 	}
+}
+
+// end answers a drain. From then on the file is left alone: it is finished, and
+// opening it again would cut its end off.
+func (e *Exporter) end(ctx actor.Context, err error) {
+	var answer any = &messages.Drained{}
+	if err != nil {
+		answer = &Failed{Err: err}
+	}
+	ctx.Send(e.drainTo, answer)
+	e.drainTo, e.ended = nil, true
 }
 
 func (e *Exporter) failed(ctx actor.Context, err error) {
@@ -216,9 +297,9 @@ func (e *Exporter) failed(ctx actor.Context, err error) {
 		e.log.WithField("err", err).Error("items not written, they stay in the store")
 	}
 	e.lastErr = err.Error()
-	if e.drainTo != nil && e.fails >= 3 {
-		ctx.Send(e.drainTo, &Failed{Err: err})
-		e.drainTo = nil
+	if e.drainTo != nil && e.fails >= drainFails {
+		e.end(ctx, err)
+		return
 	}
 	e.arm(ctx, min(5*time.Second, 100*time.Millisecond<<min(e.fails, 6)))
 }

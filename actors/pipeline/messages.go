@@ -54,7 +54,8 @@ type exportNow struct{}
 
 // exported says how a round of the exporter went.
 type exported struct {
-	items int
+	items int // done with
+	bad   int // of them dropped
 	more  bool
 	err   error
 }
