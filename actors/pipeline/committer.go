@@ -1,9 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -23,19 +25,30 @@ type Session interface {
 	Commit(ctx context.Context, pages []*rqueue.Page, stats []rqueue.Stat) ([]rqueue.HostRef, error)
 }
 
-// committer stores outcomes in batches, one batch on its way at a time. What it
-// holds is bounded by the credits of the pages.
-type committer struct {
-	cfg  Config
-	deps Deps
-	log  logrus.FieldLogger
+// maxBackoff is the longest wait between two tries of a commit.
+const maxBackoff = 3 * time.Second
 
-	pending []*outcome
-	stats   map[*rqueue.Crawl]map[string]int64 // of outcomes that are gathered, or whose commit failed
-	running bool
-	armed   bool
-	fails   int // commits that failed in a row
-	lastErr string
+// statsLinger is how long statistics without a page wait for one.
+const statsLinger = time.Second
+
+// committer stores outcomes in batches, one batch on its way at a time. While the
+// store fails all wait; a page that is refused alone waits alone. What it holds is
+// bounded by the credits of the pages.
+type committer struct {
+	cfg     Config
+	deps    Deps
+	log     logrus.FieldLogger
+	storing chan struct{} // holds one while Session is used
+
+	pending  []*outcome
+	refused  []*outcome                         // alone; each waits for its time
+	stats    map[*rqueue.Crawl]map[string]int64 // of outcomes that are gathered, or whose commit failed
+	running  bool
+	timer    *time.Timer
+	timerAt  time.Time // zero: not armed
+	timerSeq int
+	fails    int // commits that failed in a row
+	lastErr  string
 
 	batches, done, gone, retried int64
 
@@ -44,8 +57,8 @@ type committer struct {
 	workers int
 }
 
-func newCommitter(cfg Config, deps Deps) *committer {
-	return &committer{cfg: cfg, deps: deps, log: deps.Log.WithField("actor", "committer"), stats: map[*rqueue.Crawl]map[string]int64{}}
+func newCommitter(cfg Config, deps Deps, storing chan struct{}) *committer {
+	return &committer{cfg: cfg, deps: deps, storing: storing, log: deps.Log.WithField("actor", "committer"), stats: map[*rqueue.Crawl]map[string]int64{}}
 }
 
 // Receive implements actor.Actor.
@@ -54,34 +67,53 @@ func (c *committer) Receive(ctx actor.Context) {
 	case *outcome:
 		c.onOutcome(ctx, msg)
 	case *tallied:
-		addCounts(c.stats, msg.crawl, msg.stats)
+		c.onTallied(ctx, msg)
 	case flush:
-		c.onFlush(ctx)
+		c.onFlush(ctx, msg)
 	case *committed:
 		c.onCommitted(ctx, msg)
 	case *drainCommitter:
-		c.drainTo, c.workers = msg.to, msg.workers
-		c.checkDrained(ctx)
+		c.drainTo, c.workers, c.drained = msg.to, msg.workers, 0
 	case workerDrained:
 		c.drained++
 		c.checkDrained(ctx)
 	case *messages.Inspect:
 		ctx.Respond(c.snapshot())
-	case *actor.Started, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *actor.Restarting:
+		c.onRestarting(ctx)
+	case *actor.Stopping:
+		c.disarm()
+	case *actor.Started, *actor.Stopped:
 	default:
 		c.log.WithField("type", fmt.Sprintf("%T", msg)).Warn("unexpected message")
 	}
 }
 
 func (c *committer) onOutcome(ctx actor.Context, msg *outcome) {
-	c.pending = append(c.pending, msg)
 	addCounts(c.stats, msg.page.Crawl, msg.stats)
+	c.pending = append(c.pending, msg)
 	switch {
 	case c.running || c.fails > 0:
 	case len(c.pending) >= c.cfg.Batch:
-		c.onFlush(ctx)
+		c.flush(ctx)
 	default:
 		c.arm(ctx, c.cfg.Linger)
+	}
+}
+
+func (c *committer) onTallied(ctx actor.Context, msg *tallied) {
+	addCounts(c.stats, msg.crawl, msg.stats)
+	if !c.running && c.fails == 0 {
+		c.arm(ctx, statsLinger)
+	}
+}
+
+// onRestarting hands what waits to the next incarnation. What is on its way comes
+// back to that by itself.
+func (c *committer) onRestarting(ctx actor.Context) {
+	c.disarm()
+	for _, o := range append(c.refused, c.pending...) {
+		ctx.Send(ctx.Self(), o)
 	}
 }
 
@@ -96,18 +128,41 @@ func addCounts(stats map[*rqueue.Crawl]map[string]int64, of *rqueue.Crawl, count
 	}
 }
 
+// arm commits after d, or at the time already set when that is earlier.
 func (c *committer) arm(ctx actor.Context, d time.Duration) {
-	if c.armed {
+	at := time.Now().Add(d)
+	if !c.timerAt.IsZero() && !at.Before(c.timerAt) {
 		return
 	}
-	c.armed = true
-	root, self := ctx.ActorSystem().Root, ctx.Self()
-	time.AfterFunc(d, func() { root.Send(self, flush{}) })
+	c.disarm()
+	c.timerAt = at
+	root, self, msg := ctx.ActorSystem().Root, ctx.Self(), flush{c.timerSeq}
+	c.timer = time.AfterFunc(d, func() { root.Send(self, msg) })
 }
 
-func (c *committer) onFlush(ctx actor.Context) {
-	c.armed = false
-	if c.running || len(c.pending) == 0 && len(c.stats) == 0 {
+func (c *committer) disarm() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.timerSeq++
+	c.timerAt = time.Time{}
+}
+
+func (c *committer) onFlush(ctx actor.Context, msg flush) {
+	if msg.seq == c.timerSeq {
+		c.flush(ctx)
+	}
+}
+
+// flush sets the next batch off. Refused pages whose time has come go first.
+func (c *committer) flush(ctx actor.Context) {
+	c.disarm()
+	c.readmit(time.Now())
+	if c.running {
+		return
+	}
+	if len(c.pending) == 0 && len(c.stats) == 0 {
+		c.armRefused(ctx)
 		return
 	}
 	batch := c.pending
@@ -122,6 +177,21 @@ func (c *committer) onFlush(ctx actor.Context) {
 	c.batches++
 	root, self := ctx.ActorSystem().Root, ctx.Self()
 	go func() { root.Send(self, c.commit(batch, stats)) }()
+}
+
+// readmit moves the refused pages whose time has come to the front.
+func (c *committer) readmit(now time.Time) {
+	var due []*outcome
+	c.refused = slices.DeleteFunc(c.refused, func(o *outcome) bool {
+		if o.after.After(now) {
+			return false
+		}
+		due = append(due, o)
+		return true
+	})
+	if len(due) > 0 {
+		c.pending = append(due, c.pending...)
+	}
 }
 
 // commit runs beside the actor and touches only what it was given.
@@ -139,6 +209,8 @@ func (c *committer) commit(batch []*outcome, stats map[*rqueue.Crawl]map[string]
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.Timeout)
 	defer cancel()
+	c.storing <- struct{}{} // a batch of an incarnation that panicked may be on its way
+	defer func() { <-c.storing }()
 	err := storeSeedHosts(ctx, batch)
 	if err != nil {
 		return refused(batch, stats, err)
@@ -180,11 +252,14 @@ func (c *committer) onCommitted(ctx actor.Context, msg *committed) {
 	exports := map[*rqueue.Crawl]bool{}
 	problem := msg.err
 	for _, o := range msg.batch {
-		if o.page.Err != nil {
-			if problem == nil {
-				problem = o.page.Err
+		if err := o.page.Err; err != nil {
+			c.retried++
+			if msg.err == nil && !refusesAll(err) {
+				c.refuse(o)
+				continue
 			}
-			again = append(again, c.again(o, msg.err == nil))
+			problem = cmp.Or(problem, err)
+			again = append(again, o)
 			continue
 		}
 		if o.page.Gone {
@@ -222,17 +297,27 @@ func (c *committer) onCommitted(ctx actor.Context, msg *committed) {
 	c.checkDrained(ctx)
 }
 
-// again prepares a page whose commit was refused for another try.
-func (c *committer) again(o *outcome, alone bool) *outcome {
-	c.retried++
-	if alone {
-		o.tries++
-	}
-	if o.tries >= maxCommitTries {
-		o.page.Links, o.page.Items = nil, nil
+// refuse puts a page aside that was refused alone; after too many tries it is to
+// be stored as dead.
+func (c *committer) refuse(o *outcome) {
+	o.tries++
+	o.after = time.Now().Add(backoff(o.tries))
+	c.refused = append(c.refused, o)
+	log := c.log.WithFields(logrus.Fields{"request": o.page.ID.String(), "domain": o.slot, "err": o.page.Err})
+	switch o.tries {
+	case 1:
+		log.Warn("commit of a page refused, it waits")
+	case maxCommitTries:
+		log.Error("commit of a page refused too often, it is given up")
+		o.page.Links, o.page.Items, o.isDoc = nil, nil, false
 		o.page.End, o.page.Cause = rqueue.EndDead, "commit: "+o.page.Err.Error()
 	}
-	return o
+}
+
+// backoff is the wait before the next try after n failures, n >= 1.
+func backoff(n int) time.Duration {
+	d := min(maxBackoff, 50*time.Millisecond<<min(n, 10))
+	return d/2 + rand.N(d/2+1) //nolint:gosec // spreads load
 }
 
 // schedule sets the next batch off: at once when one is full, after a back-off
@@ -244,8 +329,7 @@ func (c *committer) schedule(ctx actor.Context, problem error) {
 			c.log.WithField("err", problem).Warn("commit failed, pages wait")
 		}
 		c.lastErr = problem.Error()
-		d := min(3*time.Second, 50*time.Millisecond<<min(c.fails, 10))
-		c.arm(ctx, d/2+rand.N(d)) //nolint:gosec // spreads load
+		c.arm(ctx, backoff(c.fails))
 		return
 	}
 	if c.fails > 0 {
@@ -254,9 +338,18 @@ func (c *committer) schedule(ctx actor.Context, problem error) {
 	c.fails, c.lastErr = 0, ""
 	switch {
 	case len(c.pending) >= c.cfg.Batch, len(c.pending) > 0 && c.drainTo != nil:
-		c.onFlush(ctx)
+		c.flush(ctx)
 	case len(c.pending) > 0:
 		c.arm(ctx, c.cfg.Linger)
+	case len(c.stats) > 0:
+		c.arm(ctx, statsLinger)
+	}
+	c.armRefused(ctx)
+}
+
+func (c *committer) armRefused(ctx actor.Context) {
+	for _, o := range c.refused {
+		c.arm(ctx, time.Until(o.after))
 	}
 }
 
@@ -266,8 +359,11 @@ func (c *committer) checkDrained(ctx actor.Context) {
 	}
 	if len(c.pending) > 0 || len(c.stats) > 0 {
 		if c.fails == 0 {
-			c.onFlush(ctx)
+			c.flush(ctx)
 		}
+		return
+	}
+	if len(c.refused) > 0 {
 		return
 	}
 	ctx.Send(c.drainTo, &messages.Drained{})
@@ -276,7 +372,7 @@ func (c *committer) checkDrained(ctx actor.Context) {
 
 func (c *committer) snapshot() *Snapshot {
 	return &Snapshot{
-		Workers: c.cfg.Workers, Committing: len(c.pending), Batches: c.batches, Committed: c.done,
+		Workers: c.cfg.Workers, Committing: len(c.pending) + len(c.refused), Batches: c.batches, Committed: c.done,
 		Gone: c.gone, Retried: c.retried, LastError: c.lastErr,
 	}
 }

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"time"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"orbweaver/core/rqueue"
@@ -12,7 +14,8 @@ type outcome struct {
 	page  *rqueue.Page
 	isDoc bool // a page for CLOSESPIDER_PAGECOUNT: answered and not to be retried
 	stats []count
-	tries int // commits that failed for this page alone
+	tries int       // commits that failed for this page alone
+	after time.Time // no further one before it
 
 	seedHost string // a host that a seed redirects to: it joins the scope of the seeds
 }
@@ -38,8 +41,8 @@ type drainCommitter struct {
 	workers int
 }
 
-// flush commits what was gathered.
-type flush struct{}
+// flush commits what was gathered; seq tells a timer that was superseded.
+type flush struct{ seq int }
 
 // committed says how a batch went.
 type committed struct {

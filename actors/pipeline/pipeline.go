@@ -69,9 +69,10 @@ type Deps struct {
 
 // Actor is the pipeline's root.
 type Actor struct {
-	cfg  Config
-	deps Deps
-	log  logrus.FieldLogger
+	cfg     Config
+	deps    Deps
+	log     logrus.FieldLogger
+	storing chan struct{}
 
 	workers   []*actor.PID
 	committer *actor.PID
@@ -84,7 +85,7 @@ func New(cfg Config, deps Deps) *Actor {
 		deps.Registry == nil || deps.Log == nil {
 		panic("pipeline: Deps has a nil field")
 	}
-	return &Actor{cfg: cfg, deps: deps}
+	return &Actor{cfg: cfg, deps: deps, storing: make(chan struct{}, 1)}
 }
 
 // Receive implements actor.Actor.
@@ -110,7 +111,7 @@ func (a *Actor) onStarted(ctx actor.Context) {
 	a.log = a.deps.Log.WithField("actor", messages.PipelineName)
 	strategy := actor.WithSupervisor(supervise.NewStrategy(a.log, a.deps.Registry.Failed))
 	a.workers = nil
-	props := a.deps.Registry.Props("committer", func() actor.Actor { return newCommitter(a.cfg, a.deps) }, strategy)
+	props := a.deps.Registry.Props("committer", func() actor.Actor { return newCommitter(a.cfg, a.deps, a.storing) }, strategy)
 	a.committer = spawn(ctx, props, "committer")
 	for i := range a.cfg.Workers {
 		props := a.deps.Registry.Props("parser", func() actor.Actor { return newWorker(a.deps, a.committer) }, strategy)

@@ -22,6 +22,10 @@ import (
 // ErrDrop is how a Stage drops an item.
 var ErrDrop = errors.New("item dropped")
 
+// statSpiderException counts pages that spiders, stages or the parser failed on;
+// Scrapy has the exception's class in place of the cause.
+const statSpiderException = "spider_exceptions/" + string(crawl.CausePanic)
+
 // worker parses one page at a time.
 type worker struct {
 	deps      Deps
@@ -55,6 +59,7 @@ func (w *worker) Receive(ctx actor.Context) {
 func (w *worker) onPage(ctx actor.Context, msg *messages.Page) {
 	job := w.deps.Jobs(msg.Lease.Crawl)
 	if job == nil { // the crawl is gone: its leases went with it
+		w.deps.Release(msg.Response)
 		ctx.Send(w.deps.Domains, &messages.Settled{Pages: []messages.SettledPage{{Crawl: msg.Lease.Crawl, Slot: msg.Slot, ID: msg.Lease.Request.ID}}})
 		return
 	}
@@ -84,30 +89,42 @@ func (w *worker) onRobotsFetched(ctx actor.Context, msg *messages.RobotsFetched)
 
 // judge decides what becomes of a page. A panic in it, the spider's included, is
 // the page's failure.
-func (w *worker) judge(job *Job, msg *messages.Page) (out *outcome) {
-	lease := msg.Lease
+func (w *worker) judge(job *Job, msg *messages.Page) *outcome {
+	out, err := w.try(job, msg)
+	if err != nil {
+		return w.failed(job, msg, err.Error())
+	}
+	return out
+}
+
+// try is judge for pages that our own code can read; a panic is its error.
+func (w *worker) try(job *Job, msg *messages.Page) (out *outcome, err error) {
 	defer func() {
 		reason := recover()
 		if reason == nil {
 			return
 		}
-		text := fmt.Sprint(reason)
-		w.log.WithFields(logrus.Fields{"url": lease.Request.URL, "err": text, "stack": string(debug.Stack())}).Error("parsing panicked")
+		err = fmt.Errorf("panic: %v", reason)
+		w.log.WithFields(logrus.Fields{"url": msg.Lease.Request.URL, "err": err, "stack": string(debug.Stack())}).Error("parsing panicked")
 		w.extractor = extract.New()
 		w.result.Reset()
-		out = w.failed(job, msg, crawl.CausePanic, text)
 	}()
-	out = &outcome{slot: msg.Slot, page: &rqueue.Page{Crawl: lease.Crawl, Host: lease.Host, ID: lease.Request.ID, Token: lease.Token}}
+	out = newOutcome(msg)
 	if msg.Disallowed {
 		out.stats = append(out.stats, count{policy.StatRobotsForbidden, 1})
-		return out
+		return out, nil
 	}
-	action := job.Policy.Decide(lease.Request, msg.Response, rand.Float64)
+	action := job.Policy.Decide(msg.Lease.Request, msg.Response, rand.Float64)
 	if err := w.apply(job, msg, action, out); err != nil {
-		return w.failed(job, msg, crawl.CausePanic, err.Error())
+		return nil, err
 	}
 	w.count(job, msg, action, out)
-	return out
+	return out, nil
+}
+
+func newOutcome(msg *messages.Page) *outcome {
+	lease := &msg.Lease
+	return &outcome{slot: msg.Slot, page: &rqueue.Page{Crawl: lease.Crawl, Host: lease.Host, ID: lease.Request.ID, Token: lease.Token}}
 }
 
 // apply carries a decision out; an error is the spider's or a stage's.
@@ -243,18 +260,19 @@ func (w *worker) redirect(job *Job, msg *messages.Page, target *crawl.Request, o
 	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: target})
 }
 
-// failed is the outcome of a page that our own code failed on.
-func (w *worker) failed(job *Job, msg *messages.Page, cause crawl.Cause, text string) *outcome {
-	resp := &crawl.Response{URL: msg.Response.URL, Cause: cause, Err: text, SentAt: msg.Response.SentAt}
-	lease := msg.Lease
-	out := &outcome{slot: msg.Slot, page: &rqueue.Page{Crawl: lease.Crawl, Host: lease.Host, ID: lease.Request.ID, Token: lease.Token}}
-	out.stats = append(out.stats, count{"spider_exceptions/" + string(cause), 1})
-	action := job.Policy.Decide(lease.Request, resp, rand.Float64)
+// failed is the outcome of a page that our own code failed on. It was fetched all
+// the same, and counts as that.
+func (w *worker) failed(job *Job, msg *messages.Page, text string) *outcome {
+	resp := &crawl.Response{URL: msg.Response.URL, Cause: crawl.CausePanic, Err: text, SentAt: msg.Response.SentAt}
+	out := newOutcome(msg)
+	out.stats = append(out.stats, count{statSpiderException, 1})
+	action := job.Policy.Decide(msg.Lease.Request, resp, rand.Float64)
 	m := *msg
 	m.Response = resp
 	if err := w.apply(job, &m, action, out); err != nil { // neither retry nor dead can fail
 		out.page.End, out.page.Cause = rqueue.EndDead, err.Error()
 	}
+	w.count(job, msg, action, out)
 	return out
 }
 
