@@ -333,7 +333,7 @@ func (n *crasher) actions() []action {
 		name string
 		of   int
 		do   func()
-	}{{"due", 3, n.due}, {"seeds", 8, n.sowSeeds}, {"finish", 20, n.finish}} {
+	}{{"due", 3, n.due}, {"seeds", 8, n.sowSeeds}, {"finish", 20, n.finish}, {"grab", 6, n.grab}} {
 		if w.rng.IntN(a.of) == 0 {
 			add(true, a.name, a.do)
 		}
@@ -374,6 +374,13 @@ func (n *crasher) due() {
 		if cur = d.Next; cur.Done() {
 			return
 		}
+	}
+}
+
+// grab tries for a slot that nothing says is due.
+func (n *crasher) grab() {
+	if h := n.w.rng.IntN(crashHosts); !n.dom[h].on && !n.w.quiet {
+		n.acquire(h)
 	}
 }
 

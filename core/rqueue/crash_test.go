@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,14 +127,9 @@ func newWorld(t *testing.T, rdb *redis.Client, seed uint64, onRedis, alone bool)
 		w.lastStart[h] = w.now - time.Hour.Milliseconds()
 	}
 	w.limit, w.lazy = 1+w.rng.IntN(2), w.rng.IntN(8)
-	w.rate = 2 + w.rng.IntN(12)
-	for k := faultKill; k <= faultFlush; k++ {
-		if w.rng.IntN(2) == 0 {
-			w.faults = append(w.faults, k)
-		}
-	}
-	if len(w.faults) == 0 {
-		w.faults = []faultKind{faultKill}
+	w.rate = 2 + w.rng.IntN(20)
+	for range 1 + w.rng.IntN(3) {
+		w.faults = append(w.faults, faultKill+faultKind(w.rng.IntN(int(faultFlush))))
 	}
 	for u := range w.links { // each page but the first two has a page that links to it
 		if u >= 2 {
@@ -275,9 +271,14 @@ func (w *world) pass(ms int64) {
 		}
 	}
 	w.snapshot = nil
-	if w.real && !w.alone && !w.quiet && w.rng.IntN(3) == 0 {
+	if w.real && !w.alone && !w.quiet && w.forgets() {
 		w.snapshot = w.dump()
 	}
+}
+
+// forgets tells whether the store may be restarted before time goes on.
+func (w *world) forgets() bool {
+	return slices.Contains(w.faults, faultRestart) && w.rng.IntN(3) > 0
 }
 
 func (w *world) dump() []string {

@@ -122,7 +122,7 @@ func (s *Session) Commit(ctx context.Context, pages []*Page, stats []Stat) (woke
 	}
 	for try := 0; ; try++ {
 		again := false
-		woken, again, err = s.commitOnce(ctx, pages, stats, woken)
+		woken, again, err = s.commitOnce(ctx, pages, stats, woken, try == 0)
 		if !again || try == 1 {
 			break
 		}
@@ -138,8 +138,9 @@ func (s *Session) Commit(ctx context.Context, pages []*Page, stats []Stat) (woke
 }
 
 // commitOnce is one attempt; again says that the connection broke in between
-// and that nothing but links may have been written.
-func (s *Session) commitOnce(ctx context.Context, pages []*Page, stats []Stat, woken []HostRef) (_ []HostRef, again bool, err error) {
+// and that nothing but links may have been written. The second time nothing is
+// believed to be seen: every link is enqueued.
+func (s *Session) commitOnce(ctx context.Context, pages []*Page, stats []Stat, woken []HostRef, believe bool) (_ []HostRef, again bool, err error) {
 	if err := s.connect(ctx); err != nil {
 		return woken, false, err
 	}
@@ -153,7 +154,7 @@ func (s *Session) commitOnce(ctx context.Context, pages []*Page, stats []Stat, w
 		}
 		for j := range p.Links {
 			l := &p.Links[j]
-			if l.Crawl == p.Crawl && l.filtered() && s.f.seen.has(l.Request.Fingerprint.Member(), salt) {
+			if believe && l.Crawl == p.Crawl && l.filtered() && s.f.seen.has(l.Request.Fingerprint.Member(), salt) {
 				results[i].filtered++
 				continue
 			}
