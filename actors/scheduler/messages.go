@@ -41,6 +41,7 @@ type flush struct{}
 
 // ran says that a batch is done.
 type ran struct {
+	by  *Actor // the incarnation that set it off; only that counts it
 	err error
 }
 
@@ -49,6 +50,7 @@ type pollNow struct{ seq int }
 
 // polled is what a poll found.
 type polled struct {
+	by       *Actor // as ran's
 	wake     []rqueue.HostRef
 	nextDue  time.Duration // until the next host becomes due; < 0: none
 	more     bool          // a limit was reached: poll again at once

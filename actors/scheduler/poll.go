@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -36,7 +37,11 @@ func (a *Actor) onPollNow(ctx actor.Context, msg pollNow) {
 	}
 	a.polling = true
 	a.lastPoll = time.Now()
-	crawls := append([]*crawlState(nil), a.crawls...)
+	crawls := slices.Clone(a.crawls)
+	if n := len(crawls); n > 1 { // room is short: each is the first in turn
+		a.turn = (a.turn + 1) % n
+		crawls = append(crawls[a.turn:], crawls[:a.turn]...)
+	}
 	root, self := ctx.ActorSystem().Root, ctx.Self()
 	room := min(a.cfg.Wakes, a.deps.Room())
 	go func() { root.Send(self, a.poll(crawls, room)) }()
@@ -45,7 +50,7 @@ func (a *Actor) onPollNow(ctx actor.Context, msg pollNow) {
 // poll reads seeds and due hosts of every crawl. It runs beside the actor and
 // touches only what it was given.
 func (a *Actor) poll(crawls []*crawlState, room int) *polled {
-	out := &polled{nextDue: -1}
+	out := &polled{by: a, nextDue: -1}
 	var errs []error
 	for _, c := range crawls {
 		if c.done {
@@ -63,21 +68,18 @@ func (a *Actor) poll(crawls []*crawlState, room int) *polled {
 }
 
 func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *polled) error {
-	claimed, err := a.takeSeeds(ctx, c, out)
-	if err != nil {
-		return err
-	}
+	claimed, seedErr := a.takeSeeds(ctx, c, out) // in whatever state the start key is, hosts go on
 	if claimed >= a.cfg.SeedBatch {
 		out.more = true
 	}
 	left := room - len(out.wake)
 	if left <= 0 {
 		out.nextDue = 0
-		return nil
+		return seedErr
 	}
 	due, err := c.Crawl.Due(ctx, c.cursor, left)
 	if err != nil {
-		return err
+		return errors.Join(seedErr, err)
 	}
 	c.cursor = due.Next
 	for _, host := range due.Hosts {
@@ -89,7 +91,7 @@ func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *pol
 	if due.Later >= 0 && (out.nextDue < 0 || due.Later < out.nextDue) {
 		out.nextDue = due.Later
 	}
-	if c.FinishWhenIdle && claimed == 0 && len(due.Hosts) == 0 && due.Later < 0 {
+	if seedErr == nil && c.FinishWhenIdle && claimed == 0 && len(due.Hosts) == 0 && due.Later < 0 {
 		done, err := c.Crawl.Finish(ctx)
 		if err != nil {
 			return err
@@ -98,12 +100,11 @@ func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *pol
 			out.finished = append(out.finished, c.Crawl)
 		}
 	}
-	return nil
+	return seedErr
 }
 
 func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
-	a.polling = false
-	a.note(msg.err)
+	a.note(&a.pollErr, msg.err)
 	if len(msg.wake) > 0 {
 		ctx.Send(a.deps.Domains, &messages.Wake{Refs: msg.wake})
 	}
@@ -115,6 +116,12 @@ func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
 			}
 		}
 	}
+	if msg.by != a {
+		return
+	}
+	a.polling = false
+	a.closeSessions(a.retired)
+	a.retired = nil
 	a.checkDrained(ctx)
 	d := a.cfg.Poll
 	if msg.nextDue >= 0 && msg.nextDue < d {

@@ -74,12 +74,15 @@ type Actor struct {
 	stepCount int64
 
 	crawls   []*crawlState
+	turn     int // which crawl is polled first
 	polling  bool
 	pollSoon bool // something happened: poll again at once
 	pollSeq  int
 	timer    *time.Timer
 	lastPoll time.Time
-	lastErr  string
+	retired  []*crawlState // detached while a poll runs: it may use their sessions
+	stepErr  string        // of the last pipeline
+	pollErr  string        // of the last poll
 	drainTo  *actor.PID
 }
 
@@ -134,7 +137,9 @@ func (a *Actor) Receive(ctx actor.Context) {
 		a.onDrain(ctx)
 	case *messages.Inspect:
 		ctx.Respond(a.snapshot())
-	case *actor.Stopping, *actor.Restarting:
+	case *actor.Restarting:
+		a.onRestarting(ctx)
+	case *actor.Stopping:
 		a.onStopping()
 	case *actor.Stopped:
 	default:
@@ -150,6 +155,26 @@ func (a *Actor) onStarted(ctx actor.Context) {
 func (a *Actor) onStopping() {
 	if a.timer != nil {
 		a.timer.Stop()
+	}
+	if !a.polling {
+		a.closeSessions(append(a.crawls, a.retired...))
+	}
+}
+
+// onRestarting tells the next incarnation what this one was told and has not done.
+func (a *Actor) onRestarting(ctx actor.Context) {
+	a.onStopping()
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	for _, c := range a.crawls {
+		if attach := c.Attach; !c.done {
+			ctx.Send(self, &attach)
+		}
+	}
+	for _, s := range a.steps {
+		root.RequestWithCustomSender(self, &messages.Do{Ops: s.ops}, s.to)
+	}
+	if a.drainTo != nil {
+		root.RequestWithCustomSender(self, &messages.Drain{}, a.drainTo)
 	}
 }
 
@@ -198,13 +223,15 @@ func (a *Actor) onFlush(ctx actor.Context) {
 		for _, s := range batch {
 			root.Send(s.to, &messages.Done{Ops: s.ops})
 		}
-		root.Send(self, &ran{err: err})
+		root.Send(self, &ran{by: a, err: err})
 	}()
 }
 
 func (a *Actor) onRan(ctx actor.Context, msg *ran) {
-	a.running--
-	a.note(msg.err)
+	if msg.by == a {
+		a.running--
+	}
+	a.note(&a.stepErr, msg.err)
 	if len(a.steps) > 0 && !a.flushing {
 		a.onFlush(ctx)
 	}
@@ -213,16 +240,16 @@ func (a *Actor) onRan(ctx actor.Context, msg *ran) {
 
 // note logs when the store fails and when it answers again, not each failure
 // between the two.
-func (a *Actor) note(err error) {
+func (a *Actor) note(last *string, err error) {
 	switch {
-	case err != nil && a.lastErr == "":
+	case err != nil && *last == "":
 		a.log.WithField("err", err).Warn("store failed, waiting for it")
-	case err == nil && a.lastErr != "":
+	case err == nil && *last != "":
 		a.log.Info("store answers again")
 	}
-	a.lastErr = ""
+	*last = ""
 	if err != nil {
-		a.lastErr = err.Error()
+		*last = err.Error()
 	}
 }
 
@@ -235,7 +262,25 @@ func (a *Actor) onDetach(msg *Detach) {
 	for i, c := range a.crawls {
 		if c.Crawl == msg.Crawl {
 			a.crawls = append(a.crawls[:i:i], a.crawls[i+1:]...)
+			a.retire(c)
 			return
+		}
+	}
+}
+
+// retire gives back what crawls hold that are no longer served.
+func (a *Actor) retire(crawls ...*crawlState) {
+	if a.polling {
+		a.retired = append(a.retired, crawls...)
+		return
+	}
+	a.closeSessions(crawls)
+}
+
+func (a *Actor) closeSessions(crawls []*crawlState) {
+	for _, c := range crawls {
+		if err := c.session.Close(); err != nil {
+			a.log.WithField("err", err).Debug("connection not closed")
 		}
 	}
 }
@@ -250,12 +295,13 @@ func (a *Actor) checkDrained(ctx actor.Context) {
 	if a.drainTo != nil && a.running == 0 && len(a.steps) == 0 && !a.polling {
 		ctx.Send(a.drainTo, &messages.Drained{})
 		a.drainTo = nil
+		a.retire(a.crawls...)
 		a.crawls = nil
 	}
 }
 
 func (a *Actor) snapshot() *Snapshot {
-	s := &Snapshot{Pending: len(a.steps), Running: a.running, Batches: a.batches, Steps: a.stepCount, LastError: a.lastErr}
+	s := &Snapshot{Pending: len(a.steps), Running: a.running, Batches: a.batches, Steps: a.stepCount, LastError: cmp.Or(a.stepErr, a.pollErr)}
 	for _, c := range a.crawls {
 		s.Crawls = append(s.Crawls, c.Crawl.Name())
 	}

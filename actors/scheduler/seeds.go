@@ -2,11 +2,13 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/sirupsen/logrus"
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
@@ -61,13 +63,11 @@ func (a *Actor) takeSeeds(ctx context.Context, c *crawlState, out *polled) (int,
 	var links []rqueue.Link
 	var hosts []string
 	var good []rqueue.Seed
-	for _, s := range claimed {
+	bad := map[int]error{} // by their place among the claimed
+	for i, s := range claimed {
 		req, host, err := c.Seeds.Read(s.Payload, crawl.NewID("start_urls", c.Crawl.Name(), s.ID))
 		if err != nil {
-			a.log.WithField("err", err).Warn("start_urls entry rejected")
-			if err := c.Crawl.RejectSeed(ctx, s, err.Error()); err != nil {
-				return 0, err
-			}
+			bad[i] = err
 			continue
 		}
 		links = append(links, rqueue.Link{Crawl: c.Crawl, Host: host, Request: req})
@@ -77,11 +77,22 @@ func (a *Actor) takeSeeds(ctx context.Context, c *crawlState, out *polled) (int,
 		return 0, err
 	}
 	woken, _, err := c.session.EnqueueSeeds(ctx, c.Crawl, links, good)
+	out.wake = append(out.wake, woken...)
 	if err != nil {
 		return 0, err
 	}
-	out.wake = append(out.wake, woken...)
-	return len(claimed), nil
+	return len(claimed), a.reject(ctx, c, claimed, bad)
+}
+
+// reject puts aside what cannot be read, after the others are safe: a rejected list
+// that cannot be written keeps no good seed waiting.
+func (a *Actor) reject(ctx context.Context, c *crawlState, claimed []rqueue.Seed, bad map[int]error) error {
+	var errs []error
+	for i, err := range bad {
+		a.log.WithFields(logrus.Fields{"crawl": c.Crawl.Name(), "err": err}).Warn("start_urls entry rejected")
+		errs = append(errs, c.Crawl.RejectSeed(ctx, claimed[i], err.Error()))
+	}
+	return errors.Join(errs...)
 }
 
 // onSeed starts requests that another actor, perhaps of another node, asks for.
