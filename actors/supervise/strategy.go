@@ -40,7 +40,7 @@ func (s *Strategy) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, chi
 	if s.Failed != nil {
 		s.Failed(child, reason)
 	}
-	n := rs.FailureCount()
+	n := max(1, rs.NumberOfFailures(s.Window))
 	log := s.Log.WithFields(logrus.Fields{"actor": child.Id, "failures": n, "err": reason})
 	if s.Limit > 0 && n > s.Limit {
 		log.Error("actor failed too often, stopped")

@@ -1,107 +1,134 @@
-package supervise
+package supervise_test
 
 import (
-	"io"
-	"sync/atomic"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"orbweaver/actors/supervise"
+	"orbweaver/internal/actortest"
+	"orbweaver/messages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func silent() *logrus.Logger {
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	return log
+// fails is a message that makes the child panic.
+type fails struct{ reason any }
+
+// family is a parent with one child under a strategy.
+type family struct {
+	sys      *actor.ActorSystem
+	parent   *actor.PID
+	child    *actor.PID
+	starts   chan time.Time
+	stopped  chan time.Time
+	registry *supervise.Registry
+	logs     *logtest.Hook
 }
 
-func TestBackoffDoublesUpToItsCap(t *testing.T) {
-	t.Parallel()
-	s := &Strategy{Base: 100 * time.Millisecond, Max: time.Second}
-	for n, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 4: 800 * time.Millisecond, 5: time.Second, 100: time.Second} {
-		for range 50 {
-			d := s.backoff(n)
-			require.LessOrEqual(t, d, most, "failure %d", n)
-			require.GreaterOrEqual(t, d, most/2, "failure %d", n)
-		}
-	}
-}
-
-// crasher panics at each "panic" and counts its lives.
-type crasher struct{ lives *atomic.Int64 }
-
-func (c crasher) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
-	case *actor.Started:
-		c.lives.Add(1)
-	case string:
-		panic("as told")
-	}
-}
-
-// parent spawns one crasher under the strategy.
-func parent(reg *Registry, strategy *Strategy, lives *atomic.Int64) *actor.Props {
-	return actor.PropsFromFunc(func(ctx actor.Context) {
-		switch msg := ctx.Message().(type) {
-		case *actor.Started:
-			ctx.Spawn(reg.Props("crasher", func() actor.Actor { return crasher{lives} }))
-		case string:
-			for _, c := range ctx.Children() {
-				ctx.Send(c, msg)
-			}
-		}
-	}, actor.WithSupervisor(strategy))
-}
-
-func TestFailedChildComesBackLaterEachTime(t *testing.T) {
+func inFamily(t *testing.T, change func(s *supervise.Strategy), test func(t *testing.T, f *family)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sys := actor.NewActorSystem()
-		reg := NewRegistry()
-		var lives atomic.Int64
-		strategy := &Strategy{Base: time.Second, Max: 3 * time.Second, Window: time.Hour, Log: silent(), Failed: reg.Failed}
-		pid := sys.Root.Spawn(parent(reg, strategy, &lives))
-		synctest.Wait()
-		require.EqualValues(t, 1, lives.Load())
-		for n, most := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second} {
-			sys.Root.Send(pid, "panic")
-			time.Sleep(most/2 - time.Millisecond) //nolint:forbidigo // virtual time
-			synctest.Wait()
-			require.EqualValues(t, n+1, lives.Load(), "not before half of the back-off")
-			time.Sleep(most/2 + 2*time.Millisecond) //nolint:forbidigo // virtual time
-			synctest.Wait()
-			require.EqualValues(t, n+2, lives.Load(), "back after the back-off")
+		log, hook := logtest.NewNullLogger()
+		f := &family{
+			sys: actortest.NewSystem(), starts: make(chan time.Time, 1000), stopped: make(chan time.Time, 10),
+			registry: supervise.NewRegistry(), logs: hook,
 		}
-		list := reg.List(sys)
-		require.Len(t, list, 1)
-		require.Equal(t, "crasher", list[0].Kind)
-		require.Equal(t, pid.Id, list[0].Parent)
-		require.Equal(t, 4, list[0].Restarts)
-		require.Equal(t, "as told", list[0].Error)
-		require.NoError(t, sys.Root.StopFuture(pid).Wait())
-		require.Empty(t, reg.List(sys), "a stopped actor is not listed")
+		strategy := supervise.NewStrategy(log, f.registry.Failed)
+		if change != nil {
+			change(strategy)
+		}
+		child := f.registry.Props("child", func() actor.Actor {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				switch msg := ctx.Message().(type) {
+				case *actor.Started:
+					f.starts <- time.Now()
+				case *actor.Stopped:
+					f.stopped <- time.Now()
+				case fails:
+					panic(msg.reason)
+				case *messages.Inspect:
+					ctx.Respond("alive")
+				}
+			})
+		})
+		f.parent = f.sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(*actor.Started); ok {
+				f.child = ctx.Spawn(child)
+			}
+		}, actor.WithSupervisor(strategy)))
+		<-f.starts
+		synctest.Wait()
+		test(t, f)
+		actortest.Stop(t, f.sys, f.parent)
+		<-time.After(time.Minute)
 	})
 }
 
-func TestChildThatFailsTooOftenIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sys := actor.NewActorSystem()
-		var lives atomic.Int64
-		reg := NewRegistry()
-		strategy := &Strategy{Base: time.Millisecond, Max: time.Millisecond, Window: time.Hour, Limit: 2, Log: silent()}
-		pid := sys.Root.Spawn(parent(reg, strategy, &lives))
-		for range 3 {
-			sys.Root.Send(pid, "panic")
-			time.Sleep(time.Second) //nolint:forbidigo // virtual time
-			synctest.Wait()
+// fail makes the child panic and gives the time until it is back.
+func (f *family) fail() time.Duration {
+	begun := time.Now()
+	f.sys.Root.Send(f.child, fails{"oh no"})
+	return (<-f.starts).Sub(begun)
+}
+
+func TestBackoffDoublesToItsCap(t *testing.T) {
+	inFamily(t, nil, func(t *testing.T, f *family) {
+		want := 20 * time.Millisecond
+		for range 40 {
+			d := f.fail()
+			require.GreaterOrEqual(t, d, want/2)
+			require.LessOrEqual(t, d, want)
+			want = min(2*want, 5*time.Second)
 		}
-		require.EqualValues(t, 3, lives.Load())
-		require.Empty(t, reg.List(sys))
-		require.NoError(t, sys.Root.StopFuture(pid).Wait())
+		<-time.After(time.Minute + time.Second)
+		require.LessOrEqual(t, f.fail(), 20*time.Millisecond, "old failures are forgotten")
+		require.Equal(t, "alive", actortest.Ask[string](t, f.sys, f.child, &messages.Inspect{}))
+	})
+}
+
+func TestLimitStopsTheChild(t *testing.T) {
+	inFamily(t, func(s *supervise.Strategy) { s.Limit = 3 }, func(t *testing.T, f *family) {
+		for range 3 {
+			f.fail()
+		}
+		require.Empty(t, f.stopped)
+		f.sys.Root.Send(f.child, fails{"once more"})
+		<-f.stopped
+		require.Equal(t, "actor failed too often, stopped", f.logs.LastEntry().Message)
+		synctest.Wait()
+		require.Empty(t, f.registry.List(f.sys), "who has stopped is not listed")
+	})
+}
+
+func TestOldFailuresDoNotCount(t *testing.T) {
+	inFamily(t, func(s *supervise.Strategy) { s.Limit = 3 }, func(t *testing.T, f *family) {
+		for range 20 {
+			require.LessOrEqual(t, f.fail(), 40*time.Millisecond, "at most two in a minute")
+			<-time.After(50 * time.Second)
+		}
+		require.Empty(t, f.stopped)
+	})
+}
+
+func TestRegistry(t *testing.T) {
+	inFamily(t, nil, func(t *testing.T, f *family) {
+		want := supervise.Entry{ID: f.child.Id, Kind: "child", Parent: f.parent.Id, Started: time.Now()}
+		require.Equal(t, []supervise.Entry{want}, f.registry.List(f.sys))
+		for reason, text := range map[any]string{"text": "text", errors.New("an error"): "an error", 7: "panic"} {
+			f.sys.Root.Send(f.child, fails{reason})
+			<-f.starts
+			synctest.Wait()
+			want.Restarts++
+			want.Error = text
+			require.Equal(t, []supervise.Entry{want}, f.registry.List(f.sys))
+		}
+		f.registry.Failed(f.parent, "not listed")
 	})
 }
