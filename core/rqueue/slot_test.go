@@ -178,6 +178,22 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
+// A store that has been up for long and is used for the first time has forgotten
+// nothing: neither its first node waits, nor one that comes a moment later.
+func TestNewStoreOfAnOldServerNeedsNoQuarantine(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, rdb *redis.Client) {
+		b := newBundle(t, rdb)
+		require.NoError(t, rdb.Del(b.ctx, "orbweaver:store").Err())
+		id := identity{runID: "old", replID: "old", uptime: time.Hour}
+		for _, name := range []string{"n1", "n2"} {
+			f, err := open(b.ctx, rdb, b.time.config(name), func() identity { return id })
+			require.NoError(t, err)
+			require.LessOrEqual(t, f.Health().Quarantine, time.Duration(0), name)
+		}
+	})
+}
+
 func TestClockInDoubt(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

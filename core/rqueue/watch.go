@@ -126,9 +126,10 @@ func (f *Frontier) Ping(ctx context.Context) error {
 	if f.cfg.ServerTime != nil {
 		ms = f.cfg.ServerTime()
 	}
-	remember := f.see(id, stored.Val(), ms, sent, now)
+	remember, since := f.see(id, stored.Val(), ms, sent, now)
 	if remember {
-		if err := f.rdb.HSet(ctx, f.cfg.Prefix+":store", "run_id", id.runID, "replid", id.replID, "since", ms).Err(); err != nil {
+		at := ms - since.Milliseconds()
+		if err := f.rdb.HSet(ctx, f.cfg.Prefix+":store", "run_id", id.runID, "replid", id.replID, "since", at).Err(); err != nil {
 			return fmt.Errorf("rqueue: remember store: %w", err)
 		}
 	}
@@ -141,8 +142,9 @@ type identity struct {
 	uptime                time.Duration
 }
 
-// see judges one look at the store, and tells whether its identity is to be stored.
-func (f *Frontier) see(id identity, stored []any, ms int64, sent, now time.Time) (remember bool) {
+// see judges one look at the store, and tells whether its identity is to be stored,
+// and how long ago it became what it is.
+func (f *Frontier) see(id identity, stored []any, ms int64, sent, now time.Time) (remember bool, since time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := &f.watch
@@ -151,11 +153,10 @@ func (f *Frontier) see(id identity, stored []any, ms int64, sent, now time.Time)
 	text := func(i int) string { s, _ := stored[i].(string); return s }
 	remember = text(0) != id.runID || text(1) != id.replID
 	if w.runID == id.runID && w.replID == id.replID && w.changes > 0 {
-		return remember
+		return remember, 0
 	}
 	first := w.changes == 0
 	w.runID, w.replID = id.runID, id.replID
-	var since time.Duration
 	switch {
 	case id.runID == "": // it does not say: it is in this process, or not to be asked
 		since = w.ttl
@@ -170,7 +171,7 @@ func (f *Frontier) see(id identity, stored []any, ms int64, sent, now time.Time)
 		since = id.uptime
 	}
 	w.changed(now, since)
-	return remember
+	return remember, since
 }
 
 func infoField(info *redis.StringCmd, name string) string {
