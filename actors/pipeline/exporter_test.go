@@ -93,7 +93,7 @@ func (s *shelf) Write(items [][]byte) error {
 	}
 	for i, it := range items {
 		if string(it) == s.bad {
-			return &badItem{i}
+			return &itemError{i}
 		}
 	}
 	for _, it := range items {
@@ -102,11 +102,11 @@ func (s *shelf) Write(items [][]byte) error {
 	return nil
 }
 
-// badItem is what package export gives for an item that it cannot write.
-type badItem struct{ i int }
+// itemError is what package export gives for an item that it cannot write.
+type itemError struct{ i int }
 
-func (e *badItem) Error() string { return "a bad item" }
-func (e *badItem) BadItem() int  { return e.i }
+func (e *itemError) Error() string { return "a bad item" }
+func (e *itemError) BadItem() int  { return e.i }
 
 func (s *shelf) Flush() (int64, error) {
 	s.mu.Lock()

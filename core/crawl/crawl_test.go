@@ -14,7 +14,7 @@ func TestIDs(t *testing.T) {
 	require.Equal(t, a, crawl.NewID("seed", "shop", "http://a/"))
 	require.NotEqual(t, crawl.NewID("ab", "c"), crawl.NewID("a", "bc"), "parts do not run together")
 	require.NotEqual(t, crawl.DeriveID(a, 0), crawl.DeriveID(a, 1))
-	require.Equal(t, crawl.DeriveID(a, 7), crawl.DeriveID(a, 7))
+	require.Equal(t, "2275c2bd", crawl.DeriveID(a, 7).String()[:8], "ids are stored: they never change")
 
 	got, err := crawl.ParseID(a.String())
 	require.NoError(t, err)
