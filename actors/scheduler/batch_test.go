@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,9 +29,15 @@ type pipe struct {
 	err   error         // guarded by mu
 	now   int           // guarded by mu; pipelines under way
 	most  int           // guarded by mu
+	looks atomic.Int64  // at the store
 }
 
 func (p *pipe) NewSession() *rqueue.Session { return nil }
+
+func (p *pipe) Ping(context.Context) error {
+	p.looks.Add(1)
+	return nil
+}
 
 func (p *pipe) Do(ctx context.Context, ops ...rqueue.Op) error {
 	p.mu.Lock()
@@ -249,5 +256,21 @@ func TestUnexpectedMessage(t *testing.T) {
 		o.pass(0)
 		require.Equal(t, "unexpected message", o.logs.LastEntry().Message)
 		require.Panics(t, func() { New(Config{}, Deps{}) })
+	})
+}
+
+// The store is looked at about once a second, however often it is polled.
+func TestStoreIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipe{}
+		log, _ := logtest.NewNullLogger()
+		sys := actor.NewActorSystem()
+		pid := sys.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return New(Config{}.WithDefaults(), Deps{Frontier: p, Domains: sys.NewLocalPID("none"), Room: func() int { return 1 }, Log: log})
+		}))
+		time.Sleep(5*time.Second - time.Millisecond) //nolint:forbidigo // virtual time
+		synctest.Wait()
+		require.EqualValues(t, 5, p.looks.Load())
+		require.NoError(t, sys.Root.StopFuture(pid).Wait())
 	})
 }

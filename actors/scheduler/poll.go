@@ -42,16 +42,25 @@ func (a *Actor) onPollNow(ctx actor.Context, msg pollNow) {
 		a.turn = (a.turn + 1) % n
 		crawls = append(crawls[a.turn:], crawls[:a.turn]...)
 	}
+	look := a.pollErr != "" || a.lastPoll.Sub(a.lastLook) >= a.cfg.Look
+	if look {
+		a.lastLook = a.lastPoll
+	}
 	root, self := ctx.ActorSystem().Root, ctx.Self()
 	room := min(a.cfg.Wakes, a.deps.Room())
-	go func() { root.Send(self, a.poll(crawls, room)) }()
+	go func() { root.Send(self, a.poll(crawls, room, look)) }()
 }
 
 // poll reads seeds and due hosts of every crawl. It runs beside the actor and
 // touches only what it was given.
-func (a *Actor) poll(crawls []*crawlState, room int) *polled {
+func (a *Actor) poll(crawls []*crawlState, room int, look bool) *polled {
 	out := &polled{by: a, nextDue: -1}
 	var errs []error
+	if look {
+		ctx, cancel := context.WithTimeout(context.Background(), a.cfg.Timeout)
+		errs = append(errs, a.deps.Frontier.Ping(ctx))
+		cancel()
+	}
 	for _, c := range crawls {
 		if c.done {
 			continue

@@ -28,6 +28,7 @@ type Config struct {
 	BatchMax  int           // most steps in one pipeline; default 128
 	Pipelines int           // pipelines on their way at once; default 2
 	Poll      time.Duration // the due index and the seeds are read this often; default 250 ms
+	Look      time.Duration // the store is looked at this often, for what it may have forgotten; default 1 s
 	Wakes     int           // most hosts woken by one poll; default 1000
 	SeedBatch int           // seeds claimed at once (REDIS_START_URLS_BATCH_SIZE); default 256
 	SeedAge   time.Duration // claimed seeds older than this are claimed anew; default 30 s
@@ -40,6 +41,7 @@ func (c Config) WithDefaults() Config {
 	c.BatchMax = cmp.Or(c.BatchMax, 128)
 	c.Pipelines = cmp.Or(c.Pipelines, 2)
 	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
+	c.Look = cmp.Or(c.Look, time.Second)
 	c.Wakes = cmp.Or(c.Wakes, 1000)
 	c.SeedBatch = cmp.Or(c.SeedBatch, 256)
 	c.SeedAge = cmp.Or(c.SeedAge, 30*time.Second)
@@ -50,6 +52,7 @@ func (c Config) WithDefaults() Config {
 // frontier is what the scheduler needs of the store besides crawls.
 type frontier interface {
 	Do(ctx context.Context, ops ...rqueue.Op) error
+	Ping(ctx context.Context) error // looks at the store's identity and clock
 	NewSession() *rqueue.Session
 }
 
@@ -80,6 +83,7 @@ type Actor struct {
 	pollSeq  int
 	timer    *time.Timer
 	lastPoll time.Time
+	lastLook time.Time     // at the store itself
 	retired  []*crawlState // detached while a poll runs: it may use their sessions
 	stepErr  string        // of the last pipeline
 	pollErr  string        // of the last poll
