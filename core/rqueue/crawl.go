@@ -42,7 +42,9 @@ type Crawl struct {
 	run      atomic.Pointer[runID]
 	openings int64
 	resumed  int64
-	orphans  atomic.Bool // a killed process may have held leases, see Due
+	orphans  atomic.Bool   // a killed process may have held leases, see Due
+	sweep    atomic.Uint64 // watch.setBack when the reading under way began, see Due
+	swept    atomic.Uint64 // the sweep of the last whole reading
 	forgets  atomic.Uint64
 }
 

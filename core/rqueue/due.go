@@ -19,16 +19,27 @@ type Due struct {
 	Later time.Duration // until the earliest later entry this page saw; < 0: it saw none
 }
 
+// allEntries is further ahead than any entry.
+const allEntries = 100 * 365 * 24 * time.Hour
+
 // Due reads up to limit hosts (1 to 10000) whose entry is due, in the order of
 // shards and times. An entry that is moved meanwhile is neither skipped nor
 // blocks the others (rule 12). One call to the store, cheap when nothing is due.
 //
 // Alone with the store (Config.Exclusive), the first reading of a crawl that was
 // resumed also has the entries that the leases of a killed process hold back.
+// After the store's clock was set back the first reading has every entry: all
+// were made for times that will come once more.
 func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
 	var ahead time.Duration
 	if c.orphans.Load() {
 		ahead = c.f.cfg.TTL
+	}
+	if from.Done() {
+		c.sweep.Store(c.f.watch.setBack.Load())
+	}
+	if c.sweep.Load() != c.swept.Load() {
+		ahead = allEntries
 	}
 	r, err := c.f.call(ctx, c.f.scripts.due, func(a *args) {
 		for i := range c.keys.shards {
@@ -66,6 +77,7 @@ func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
 	}
 	if d.Next.Done() {
 		c.orphans.Store(false)
+		c.swept.Store(c.sweep.Load())
 	}
 	return d, nil
 }

@@ -2,6 +2,7 @@ package rqueue
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -44,4 +45,37 @@ func TestDueAfterKill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDueAfterClockWasSetBack: entries made for a time that comes once more do
+// not stop the crawl until then.
+func TestDueAfterClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, rdb *redis.Client) {
+		b := newBundle(t, rdb)
+		require.NoError(t, b.f.Ping(b.ctx))
+		b.enqueue(b.link("a.test", "/1"), b.link("b.test", "/1"), b.link("c.test", "/1"))
+		b.time.store.Add(-time.Hour.Milliseconds())
+		b.time.pass(time.Second)
+		require.NoError(t, b.f.Ping(b.ctx))
+		got := []string{}
+		cur := Cursor{}
+		for range 5 {
+			d, err := b.c.Due(b.ctx, cur, 2)
+			require.NoError(t, err)
+			got = append(got, d.Hosts...)
+			if cur = d.Next; cur.Done() {
+				break
+			}
+		}
+		require.ElementsMatch(t, []string{"a.test", "b.test", "c.test"}, got)
+		for _, h := range got {
+			acq := b.acquire(h)
+			require.Len(t, b.lease(h, acq.Token, 1).Requests, 1)
+		}
+		d, err := b.c.Due(b.ctx, Cursor{}, 10)
+		require.NoError(t, err)
+		require.Empty(t, d.Hosts)
+		require.Equal(t, 8*time.Second, d.Later, "entries are of the clock as it is")
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,11 +32,13 @@ type watch struct {
 	quarantine time.Time // rule 7: nothing is acquired before; zero when the store never changed
 	takeOver   time.Time // rule 8: no unreleased slot is taken over before
 	doubt      time.Time // rule 8: the last time the clock was in doubt; zero never
+
+	setBack atomic.Uint64 // times the store's clock was set back; read without the lock
 }
 
 // begin starts the process's life: it is younger than TTL, and knows no clock.
 func (w *watch) begin(now time.Time, ttl time.Duration, exclusive bool) {
-	*w = watch{ttl: ttl, exclusive: exclusive, began: now, lastReply: now}
+	w.ttl, w.exclusive, w.began, w.lastReply = ttl, exclusive, now, now
 	if !exclusive {
 		w.suspect(now)
 	}
@@ -70,6 +73,9 @@ func (w *watch) clock(store time.Duration, sent, now time.Time) {
 	lo, hi := store-now.Sub(w.began), store-sent.Sub(w.began) // the offset lies between
 	if w.known && (w.offset < lo-clockStep || w.offset > hi+clockStep) {
 		w.suspect(now)
+		if w.offset > hi {
+			w.setBack.Add(1)
+		}
 	}
 	w.offset, w.known = lo+(hi-lo)/2, true
 }
