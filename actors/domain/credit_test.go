@@ -123,6 +123,7 @@ func TestCreditsBoundPages(t *testing.T) {
 		for i := range 10 {
 			w.seed(c, fmt.Sprintf("h%d.test", i), 10)
 		}
+		w.sys.Root.Send(w.scheduler, startPoll{100 * time.Millisecond}) // for hosts that the crowd had no room for
 		most, waited := 0, false
 		w.until("all is done", func() bool {
 			most = max(most, w.table.InFlight())
