@@ -331,9 +331,18 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 	switch {
 	case d.idleFrom.IsZero():
 		d.idleFrom = now
-	case now.Sub(d.idleFrom) >= d.cfg.Idle:
+	case now.Sub(d.idleFrom) >= d.idleFor():
 		d.giveUp(ctx, now)
 	}
+}
+
+// idleFor is how long a domain without work stays: not long when more than half of
+// the node's domains live, for others want the room.
+func (d *Domain) idleFor() time.Duration {
+	if d.deps.Table.Live() > d.cfg.MaxDomains/2 {
+		return d.cfg.Idle / 10
+	}
+	return d.cfg.Idle
 }
 
 // giveUp gives unsent requests back and, when nothing is in flight, the slot.

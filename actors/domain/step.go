@@ -224,7 +224,7 @@ func (d *Domain) arm(ctx actor.Context, now time.Time) {
 		earlier(d.touched.Add(d.cfg.Renew))
 		earlier(d.deadline)
 		if !d.idleFrom.IsZero() {
-			earlier(d.idleFrom.Add(d.cfg.Idle))
+			earlier(d.idleFrom.Add(d.idleFor()))
 		}
 		for _, w := range d.works {
 			earlier(w.delayedAt)
