@@ -40,7 +40,7 @@ func throttleSettings(c *Throttle) []Setting {
 		value: intValue{p: &c.ConcurrencyPerDomain, min: 1, max: 10_000},
 	}, {
 		Name: "CONCURRENT_REQUESTS_PER_IP", Path: "throttle.concurrent_requests_per_ip", Default: "0", Scrapy: "0",
-		Doc:   "When not 0, a site is a server's address rather than a host name, and this is its limit.",
+		Doc:   "When not 0, the limit of a site in place of CONCURRENT_REQUESTS_PER_DOMAIN. A site stays a host name: limits that hosts on one address share are not there yet.",
 		value: intValue{p: &c.ConcurrencyPerIP, max: 10_000},
 	}, {
 		Name: "RETRY_AFTER_MAX", Path: "throttle.retry_after_max", Default: "3600",

@@ -20,8 +20,7 @@ const askTimeout = 2 * time.Second
 // inspector shows a node's actors: a message to each that is concerned.
 type inspector struct{ n *Node }
 
-// Actors implements admin.Inspector. Domains are listed with how many fetchers each
-// has spawned left out: those are its own.
+// Actors implements admin.Inspector. A domain's fetchers are left out: they are its own.
 func (i inspector) Actors(context.Context) ([]admin.Actor, error) {
 	var out []admin.Actor
 	for _, e := range i.n.registry.List(i.n.system) {

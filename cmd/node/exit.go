@@ -1,10 +1,6 @@
 package main
 
-import (
-	"errors"
-
-	"orbweaver/store"
-)
+import "errors"
 
 // Exit codes of the node command.
 const (
@@ -42,8 +38,6 @@ func codeOf(err error) int {
 		return exitOK
 	case errors.As(err, &e):
 		return e.code
-	case errors.Is(err, store.ErrConfig):
-		return exitUsage
 	default:
 		return exitUsage
 	}
