@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	"orbweaver/actors/domain"
 	"orbweaver/actors/fetcher"
 	"orbweaver/actors/pipeline"
@@ -76,6 +78,7 @@ func rqueueConfig(cfg *config.Config, exclusive bool) rqueue.Config {
 	return rqueue.Config{
 		Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, SeenCache: s.SeenCache, Exclusive: exclusive,
 		ShardOf: func(host string) int { return weburl.Shard(host, shards) },
+		Fault:   faultHook(os.Environ()),
 	}
 }
 

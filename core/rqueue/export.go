@@ -12,7 +12,9 @@ import (
 // taking them. One reader at a time: with ExportAck after the file is safe,
 // each item is in the file once, whatever dies in between.
 func (c *Crawl) ExportRead(ctx context.Context, n int) ([][]byte, error) {
+	c.f.fault(callExportRead + faultBefore)
 	all, err := c.f.rdb.LRange(ctx, text(c.keys.export), 0, int64(max(n, 1))-1).Result()
+	c.f.fault(callExportRead + faultAfter)
 	if err != nil {
 		return nil, fmt.Errorf("rqueue: read items of %s: %w", c.spec.Name, err)
 	}
@@ -43,7 +45,9 @@ func (c *Crawl) ExportAck(ctx context.Context, n int, file string, offset int64)
 // ExportPosition is the offset up to which a file's items were acknowledged; what
 // lies beyond was written before a crash and must be cut off. False: never.
 func (c *Crawl) ExportPosition(ctx context.Context, file string) (int64, bool, error) {
+	c.f.fault(callExportPosition + faultBefore)
 	n, err := c.f.rdb.HGet(ctx, text(c.keys.files), file).Int64()
+	c.f.fault(callExportPosition + faultAfter)
 	if errors.Is(err, redis.Nil) {
 		return 0, false, nil
 	}

@@ -24,8 +24,9 @@ type Frontier struct {
 
 	identify func() identity // in tests, instead of INFO
 
-	mu    sync.Mutex
-	watch watch // guarded by mu
+	mu     sync.Mutex
+	watch  watch  // guarded by mu
+	epochs epochs // guarded by mu
 }
 
 // Open checks the store's layout, or lays it out at its first use, and loads the
@@ -45,6 +46,9 @@ func open(ctx context.Context, rdb redis.UniversalClient, cfg Config, identify f
 		return nil, err
 	}
 	f := &Frontier{cfg: cfg, rdb: rdb, scripts: sc, seen: newSeenCache(cfg.SeenCache), identify: identify}
+	if cfg.Checks != nil {
+		f.epochs = newEpochs()
+	}
 	if err := f.layout(ctx); err != nil {
 		return nil, err
 	}
@@ -124,17 +128,21 @@ func (f *Frontier) Do(ctx context.Context, ops ...Op) error {
 		cmds[i] = redis.NewRawCmd(ctx, calls[i].command(used[i])...)
 		_ = pipe.Process(ctx, cmds[i]) // queued only
 	}
+	window := f.traced()
+	f.faults(used, false)
 	var err error
 	if len(ops) == 1 {
 		err = f.rdb.Process(ctx, cmds[0])
 	} else {
 		_, err = pipe.Exec(ctx)
 	}
+	f.faults(used, true)
 	if err != nil {
 		err = fmt.Errorf("rqueue: do %d steps: %w", len(ops), err)
 		for _, op := range ops {
-			op.op().Err = err
+			op.op().Err, op.op().unknown = err, true
 		}
+		f.trace(window, ops)
 		return err
 	}
 	f.touch()
@@ -142,7 +150,7 @@ func (f *Frontier) Do(ctx context.Context, ops ...Op) error {
 		r := newReply(cmds[i].Val())
 		began := sent
 		if unknownScript(r.err) {
-			if err := f.reload(ctx); err != nil {
+			if err := f.reload(ctx); err != nil { // it was not carried out
 				op.op().Err = err
 				continue
 			}
@@ -153,13 +161,16 @@ func (f *Frontier) Do(ctx context.Context, ops ...Op) error {
 			r, err = f.eval(ctx, f.rdb, s, again)
 			again.free()
 			if err != nil {
-				op.op().Err = err
+				var se *StoreError
+				op.op().Err, op.op().unknown = err, !errors.As(err, &se)
 				continue
 			}
 		}
 		st, _ := op.(step)
 		op.op().Err = parseStep(f, st, &r, began)
+		op.op().unknown = errors.Is(op.op().Err, errReply)
 	}
+	f.trace(window, ops)
 	return nil
 }
 

@@ -16,6 +16,8 @@ type OpBase struct {
 	// Err is nil, one of the package's sentinels, or the store's error. After a
 	// connection error the step may have been carried out all the same.
 	Err error
+
+	unknown bool // Err is that of the call, not of the script: see Trace.Unknown
 }
 
 func (b *OpBase) op() *OpBase { return b }
@@ -44,6 +46,8 @@ type Acquire struct {
 	State    SlotState     // out; NextIn already holds rule 7's and 8's waits
 	Deadline time.Time     // out: local; no send after it
 	HeldFor  time.Duration // out, with ErrHeld and ErrQuarantine: when to ask again
+
+	known int64 // the slot's greatest epoch known when the call was written
 }
 
 // Renew extends a slot lease. Refused after the local deadline (rule 5): the

@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"orbweaver/core/invariant"
 )
 
 // Config is what a node says about its use of the store.
@@ -38,6 +40,15 @@ type Config struct {
 	// Exclusive says that only this process can reach the store (embedded, under a
 	// folder lock): no quarantine after its restart, no doubt about other owners.
 	Exclusive bool
+
+	// Checks counts violations of what must always hold; nil counts none.
+	Checks *invariant.Checks
+	// Fault is told each point of FaultPoints as it is reached, on the goroutine that
+	// reaches it; nil: none. A test ends the process there. Safe for concurrent use.
+	Fault func(point string)
+	// Trace is told each step on a slot's lease after its reply; nil: none. For the
+	// history of a chaos run. Safe for concurrent use.
+	Trace func(Trace)
 
 	// Now is the local monotonic clock; default time.Now.
 	Now func() time.Time

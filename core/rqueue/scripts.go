@@ -20,6 +20,8 @@ type script struct {
 	name string
 	text string
 	sha  any // string, boxed once
+
+	before, after string // the fault points of its call
 }
 
 // scripts are the scripts of a node. Acquire carries the node's id: a store that
@@ -38,13 +40,9 @@ type scripts struct {
 	all []*script
 }
 
-func newScripts(node string) (*scripts, error) {
-	prelude, err := luaFiles.ReadFile("lua/prelude.lua")
-	if err != nil {
-		return nil, fmt.Errorf("rqueue: read scripts: %w", err)
-	}
-	s := &scripts{}
-	for name, to := range map[string]**script{
+// named gives each script's place by its file's name.
+func (s *scripts) named() map[string]**script {
+	return map[string]**script{
 		"acquire": &s.acquire, "renew": &s.renew, "reserve": &s.reserve, "release": &s.release, "steer": &s.steer,
 		"lease": &s.lease, "recover": &s.recover, "giveback": &s.giveback,
 		"enqueue": &s.enqueue, "commit": &s.commit,
@@ -53,7 +51,16 @@ func newScripts(node string) (*scripts, error) {
 		"flush_begin": &s.flushBegin, "flush_shard": &s.flushShard, "flush_end": &s.flushEnd,
 		"forget": &s.forget, "replay": &s.replay,
 		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "export_ack": &s.exportAck,
-	} {
+	}
+}
+
+func newScripts(node string) (*scripts, error) {
+	prelude, err := luaFiles.ReadFile("lua/prelude.lua")
+	if err != nil {
+		return nil, fmt.Errorf("rqueue: read scripts: %w", err)
+	}
+	s := &scripts{}
+	for name, to := range s.named() {
 		body, err := luaFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			return nil, fmt.Errorf("rqueue: read scripts: %w", err)
@@ -63,7 +70,10 @@ func newScripts(node string) (*scripts, error) {
 			text = "-- node " + node + "\n" + text
 		}
 		sum := sha1.Sum([]byte(text)) //nolint:gosec // Redis names scripts so
-		*to = &script{name: name, text: text, sha: hex.EncodeToString(sum[:])}
+		*to = &script{
+			name: name, text: text, sha: hex.EncodeToString(sum[:]),
+			before: name + faultBefore, after: name + faultAfter,
+		}
 		s.all = append(s.all, *to)
 	}
 	return s, nil
@@ -103,7 +113,10 @@ type processor interface {
 func (f *Frontier) eval(ctx context.Context, p processor, s *script, a *args) (reply, error) {
 	for try := 0; ; try++ {
 		cmd := redis.NewRawCmd(ctx, a.command(s)...)
-		if err := p.Process(ctx, cmd); err != nil {
+		f.fault(s.before)
+		err := p.Process(ctx, cmd)
+		f.fault(s.after)
+		if err != nil {
 			return reply{}, fmt.Errorf("rqueue: %s: %w", s.name, err)
 		}
 		r := newReply(cmd.Val())

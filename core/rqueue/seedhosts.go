@@ -25,7 +25,9 @@ func (c *Crawl) AddSeedHosts(ctx context.Context, hosts []string) error {
 
 // SeedHosts lists them.
 func (c *Crawl) SeedHosts(ctx context.Context) ([]string, error) {
+	c.f.fault(callSeedHosts + faultBefore)
 	hosts, err := c.f.rdb.SMembers(ctx, c.seedHosts()).Result()
+	c.f.fault(callSeedHosts + faultAfter)
 	if err != nil {
 		return nil, fmt.Errorf("rqueue: read seed hosts of %s: %w", c.spec.Name, err)
 	}

@@ -20,6 +20,7 @@ func (op *Acquire) build(f *Frontier, a *args) *script {
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	op.known = f.epochs.of(op.Slot)
 	w := &f.watch
 	w.silent(now)
 	a.flag(w.quarantine.After(now))
@@ -86,6 +87,7 @@ func (op *Acquire) parse(f *Frontier, r *reply, sent time.Time) error {
 	if r.err != nil {
 		return r.err
 	}
+	f.checkEpoch(op.Slot, token, op.known)
 	op.Token = token
 	op.State.NextIn = time.Duration(next) * millisecond
 	op.State.HoldIn = max(time.Duration(hold)*millisecond, 0)

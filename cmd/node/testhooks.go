@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// faultVar names a fault point and a number, "<point>:<n>", in the environment: a
+// test's way to end this process exactly there.
+const faultVar = "ORBWEAVER_TEST_FAULT"
+
+// faultHook gives what kills this process, as kill -9 does, when the point that
+// env names is reached for the n-th time; nil when env names none.
+func faultHook(env []string) func(point string) {
+	var point string
+	var n int64
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, faultVar+"="); ok {
+			name, count, _ := strings.Cut(v, ":")
+			point, n = name, 1
+			if i, err := strconv.ParseInt(count, 10, 64); err == nil && i > 0 {
+				n = i
+			}
+		}
+	}
+	if point == "" {
+		return nil
+	}
+	var reached atomic.Int64
+	return func(at string) {
+		if at != point || reached.Add(1) != n {
+			return
+		}
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
+		select {} // nothing more happens here
+	}
+}
