@@ -54,12 +54,14 @@ func (s *Session) commitPart(ctx context.Context, part []ended, stats []Stat) er
 		groups++
 		a.key(c.keys.totals)
 		a.key(c.keys.stats)
+		a.key(c.keys.state)
 		if c.spec.Items {
 			a.key(c.items)
 		}
 		if c.spec.Export {
 			a.key(c.keys.export)
 		}
+		a.str(c.runText())
 		n := int64(0)
 		nAt := a.slot()
 		hosts, hostsAt := int64(0), a.slot()

@@ -256,27 +256,11 @@ func (c *Crawl) Flush(ctx context.Context) error { return c.flushFrom(ctx, c.run
 const flushBatch = 200
 
 func (c *Crawl) flushFrom(ctx context.Context, run string) error {
-	r, err := c.f.call(ctx, c.f.scripts.flushBegin, func(a *args) {
-		a.key(c.keys.state)
-		c.f.clock(a)
-		a.str(run)
-	})
+	next, err := c.emptied(ctx, run)
 	if err != nil {
 		return err
 	}
-	next := r.string()
-	if err := r.ok("flush"); err != nil {
-		return err
-	}
-	if next == "" {
-		return ErrStaleRun
-	}
-	for i := range c.keys.shards {
-		if err := c.flushShard(ctx, &c.keys.shards[i], next); err != nil {
-			return err
-		}
-	}
-	r, err = c.f.call(ctx, c.f.scripts.flushEnd, func(a *args) {
+	r, err := c.f.call(ctx, c.f.scripts.flushEnd, func(a *args) {
 		a.key(c.keys.state)
 		a.key(c.keys.totals)
 		if c.spec.Filter == FilterScrapy {
@@ -295,12 +279,39 @@ func (c *Crawl) flushFrom(ctx context.Context, run string) error {
 	return nil
 }
 
+// emptied begins a flush, or goes on with one, and empties every shard. It gives
+// the run that the flush leads to; the flush is not over yet.
+func (c *Crawl) emptied(ctx context.Context, run string) (next string, err error) {
+	r, err := c.f.call(ctx, c.f.scripts.flushBegin, func(a *args) {
+		a.key(c.keys.state)
+		c.f.clock(a)
+		a.str(run)
+	})
+	if err != nil {
+		return "", err
+	}
+	next = r.string()
+	if err := r.ok("flush"); err != nil {
+		return "", err
+	}
+	if next == "" {
+		return "", ErrStaleRun
+	}
+	for i := range c.keys.shards {
+		if err := c.flushShard(ctx, &c.keys.shards[i], next); err != nil {
+			return "", err
+		}
+	}
+	return next, nil
+}
+
 func (c *Crawl) flushShard(ctx context.Context, sh *shardKeys, run string) error {
 	for {
 		r, err := c.f.call(ctx, c.f.scripts.flushShard, func(a *args) {
 			a.key(sh.run)
 			a.key(sh.known)
 			a.key(sh.index)
+			a.key(c.keys.state)
 			a.str(run)
 			a.str(sh.prefix)
 			a.int(flushBatch)

@@ -31,6 +31,7 @@ func (c *Crawl) ExportAck(ctx context.Context, n int, file string, offset int64)
 	r, err := c.f.call(ctx, c.f.scripts.exportAck, func(a *args) {
 		a.key(c.keys.export)
 		a.key(c.keys.files)
+		a.key(c.keys.state)
 		a.int(int64(max(n, 0)))
 		a.str(file)
 		a.int(offset)

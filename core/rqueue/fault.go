@@ -26,11 +26,11 @@ func FaultPoints() []string {
 	for name := range new(scripts).named() {
 		calls = append(calls, name)
 	}
-	slices.Sort(calls)
 	points := make([]string, 0, 2*len(calls))
 	for _, c := range calls {
 		points = append(points, c+faultBefore, c+faultAfter)
 	}
+	slices.Sort(points)
 	return points
 }
 

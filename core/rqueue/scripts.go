@@ -34,6 +34,7 @@ type scripts struct {
 	seedClaim, seedRetake, seedAck          *script
 	open, state, finish, due                *script
 	flushBegin, flushShard, flushEnd        *script
+	deleteEnd, seedHosts, audit             *script
 	forget, replay                          *script
 	robotsGet, robotsPut, exportAck         *script
 
@@ -49,6 +50,7 @@ func (s *scripts) named() map[string]**script {
 		"seed_claim": &s.seedClaim, "seed_retake": &s.seedRetake, "seed_ack": &s.seedAck,
 		"open": &s.open, "state": &s.state, "finish": &s.finish, "due": &s.due,
 		"flush_begin": &s.flushBegin, "flush_shard": &s.flushShard, "flush_end": &s.flushEnd,
+		"delete_end": &s.deleteEnd, "seed_hosts": &s.seedHosts, "audit": &s.audit,
 		"forget": &s.forget, "replay": &s.replay,
 		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "export_ack": &s.exportAck,
 	}

@@ -8,19 +8,26 @@ import (
 // seedHosts is the SET of the hosts of a crawl's seeds: its scope, for all nodes.
 func (c *Crawl) seedHosts() string { return c.spec.Name + ":seed_hosts" }
 
-// AddSeedHosts adds to the hosts that the scope of the seeds covers.
+// AddSeedHosts adds to the hosts that the scope of the seeds covers. When
+// the crawl was flushed or deleted elsewhere nothing is added and nothing is said:
+// the enqueue or commit that follows tells.
 func (c *Crawl) AddSeedHosts(ctx context.Context, hosts []string) error {
 	if len(hosts) == 0 {
 		return nil
 	}
-	members := make([]any, len(hosts))
-	for i, h := range hosts {
-		members[i] = h
+	r, err := c.f.call(ctx, c.f.scripts.seedHosts, func(a *args) {
+		a.key(c.seedHosts())
+		a.key(c.keys.state)
+		a.str(c.runText())
+		for _, h := range hosts {
+			a.str(h)
+		}
+	})
+	if err != nil {
+		return err
 	}
-	if err := c.f.rdb.SAdd(ctx, c.seedHosts(), members...).Err(); err != nil {
-		return fmt.Errorf("rqueue: add seed hosts of %s: %w", c.spec.Name, err)
-	}
-	return nil
+	r.int()
+	return r.ok("add seed hosts")
 }
 
 // SeedHosts lists them.

@@ -115,7 +115,8 @@ func (s *Session) EnqueueSeeds(ctx context.Context, c *Crawl, links []Link, seed
 // adds the stats. A page's outcome is in the page; one with Err set is not
 // committed and may be committed again. When stats could not be written the
 // error is returned, and they are not: the call's error is that of the
-// connection or of the stats, never of one page.
+// connection or of the stats, never of one page. The stats of a crawl that was
+// flushed or deleted elsewhere are dropped.
 func (s *Session) Commit(ctx context.Context, pages []*Page, stats []Stat) (woken []HostRef, err error) {
 	for _, p := range pages {
 		p.Enqueued, p.Filtered, p.Gone, p.Err = 0, 0, false, nil

@@ -1,13 +1,14 @@
 -- commit: end leases of many pages at once: done with items, retried or dead (rules 1, 3, 10).
 -- ARGV[1] now or ''   ARGV[2] groups; a group is one crawl:
---   KEYS  totals HASH, stats HASH [, items LIST] [, export LIST]
---   ARGV  stats, hosts, 1 to push items, 1 to export them; then for each stat: name, addend
+--   KEYS  totals HASH, stats HASH, state HASH [, items LIST] [, export LIST]
+--   ARGV  run, stats, hosts, 1 to push items, 1 to export them; then for each stat: name, addend
 --   then for each host:
 --     KEYS  leased HASH, meta HASH, index ZSET, requests ZSET, delayed ZSET, dead LIST
 --     ARGV  host, pages; then for each page: id, request token, and
 --           d, items, each item                done: items are stored, the lease goes
 --           r, due in ms, tail or ''           retry: delayed, with its new counters
 --           x, cause, tail or ''               dead
+-- The stats of another run than the crawl's, or of a deleted crawl, are dropped.
 -- A page whose lease is not under its token is left alone: its items are not stored.
 -- Nothing is raised between the first lease that goes and the items that it owes.
 -- Returns {now, {pages left alone}, {page, what the store said, ...}}, pages counted
@@ -29,10 +30,11 @@ local function push(key, items, n)
 end
 
 for _ = 1, tonumber(ARGV[2]) do
-  local stats, hosts, store, export = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), ARGV[a + 2] == '1', ARGV[a + 3] == '1'
-  a = a + 4
-  local totals, statskey = KEYS[k], KEYS[k + 1]
-  k = k + 2
+  local run, stats, hosts = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local store, export = ARGV[a + 3] == '1', ARGV[a + 4] == '1'
+  a = a + 5
+  local totals, statskey, state = KEYS[k], KEYS[k + 1], KEYS[k + 2]
+  k = k + 3
   local itemskey, exportkey
   if store then
     itemskey = list(KEYS[k])
@@ -120,6 +122,7 @@ for _ = 1, tonumber(ARGV[2]) do
   if allretried > 0 then call('HINCRBY', totals, 'delayed', allretried) end
   local ended = alldone + alldead + allretried
   if ended > 0 then call('HINCRBY', totals, 'leased', -ended) end
+  if stats > 0 and call('HGET', state, 'run') ~= run then stats = 0 end
   for i = stat, stat + 2 * stats - 1, 2 do call('HINCRBY', statskey, ARGV[i], ARGV[i + 1]) end
 end
 return {nf, gone, bad}

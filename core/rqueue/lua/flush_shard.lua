@@ -1,11 +1,12 @@
 -- flush_shard: begin the shard's new run and delete some of its hosts (rule 14).
--- KEYS[1] run STRING   KEYS[2] known SET   KEYS[3] index ZSET
+-- KEYS[1] run STRING   KEYS[2] known SET   KEYS[3] index ZSET   KEYS[4] state HASH
 -- ARGV[1] new run      ARGV[2] prefix of a host's keys, ends in ':'   ARGV[3] hosts, at most
 -- The keys of a host are named here from those in known: they share the shard's hash tag.
 -- While hosts are left the run ends in '!', which no script takes for its own.
--- Returns the number of hosts deleted, or -1 when the shard is in the new run.
+-- A flush that slept until it was over, by another's hand, changes nothing.
+-- Returns the number of hosts deleted, or -1 when the shard is in the new run or the flush is over.
 local run = ARGV[1]
-if call('GET', KEYS[1]) == run then return -1 end
+if call('HGET', KEYS[4], 'flush') ~= run or call('GET', KEYS[1]) == run then return -1 end
 call('SET', KEYS[1], run .. '!')
 local hosts = call('SRANDMEMBER', KEYS[2], ARGV[3])
 for i = 1, #hosts do
