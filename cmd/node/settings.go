@@ -62,7 +62,7 @@ func (f *settingFlags) load(env []string) (*config.Config, error) {
 			flags[flag] = *v
 		}
 	}
-	cfg, err := config.Load(config.Sources{File: f.file, FileRequired: f.file != "", Env: env, Flags: flags})
+	cfg, err := config.Load(config.Sources{File: f.file, FileRequired: f.file != "", Env: withoutTestHooks(env), Flags: flags})
 	if err != nil {
 		return nil, usage(err)
 	}

@@ -2,14 +2,23 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 )
 
+// hookPrefix begins the variables that are hooks of tests, no settings.
+const hookPrefix = "ORBWEAVER_TEST_"
+
+// withoutTestHooks is the environment that holds settings.
+func withoutTestHooks(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, hookPrefix) })
+}
+
 // faultVar names a fault point and a number, "<point>:<n>", in the environment: a
 // test's way to end this process exactly there.
-const faultVar = "ORBWEAVER_TEST_FAULT"
+const faultVar = hookPrefix + "FAULT"
 
 // faultHook gives what kills this process, as kill -9 does, when the point that
 // env names is reached for the n-th time; nil when env names none.
