@@ -60,7 +60,9 @@ func TestRampRises(t *testing.T) {
 			weights[now] = true
 			last = now
 		}
-		require.True(t, last == weight, "exactly")
+		if last != weight {
+			t.Fatalf("ends at %g, not exactly %g", last, weight)
+		}
 		require.LessOrEqual(t, len(weights), 10)
 	})
 }
