@@ -31,12 +31,15 @@ func newQuiet(log logrus.FieldLogger) *quiet {
 
 // warn logs text, a constant, with its facts in fields.
 func (q *quiet) warn(text string, fields logrus.Fields) {
-	if suppressed, ok := q.due(text); ok {
-		if suppressed > 0 {
-			fields["suppressed"] = suppressed
-		}
-		q.log.WithFields(fields).Warn(text)
+	suppressed, ok := q.due(text)
+	if !ok {
+		return
 	}
+	log := q.log.WithFields(fields)
+	if suppressed > 0 {
+		log = log.WithField("suppressed", suppressed)
+	}
+	log.Warn(text)
 }
 
 func (q *quiet) due(text string) (suppressed uint64, ok bool) {
