@@ -117,7 +117,7 @@ func (t *Topology) nextStep(now time.Time, ramp, horizon time.Duration) (time.Du
 		}
 		weight := placement.Ramp(m.Weight, age, ramp)
 		changed := func(after time.Duration) bool { return placement.Ramp(m.Weight, age+after, ramp) != weight }
-		if !changed(next - time.Millisecond) {
+		if next <= time.Millisecond || !changed(next-time.Millisecond) {
 			continue
 		}
 		low, high := time.Duration(0), next-time.Millisecond // not changed at low, changed at high
