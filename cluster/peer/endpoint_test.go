@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -197,4 +198,93 @@ func TestQuiet(t *testing.T) {
 	q.warn("one", nil)
 	require.Equal(t, 2, a.lines("one"))
 	require.EqualValues(t, 99, a.log.LastEntry().Data["suppressed"])
+}
+
+// tunnel forwards connections to a node. Those made before a cut never carry
+// another byte, and are not closed either; later ones work.
+type tunnel struct {
+	address string
+
+	mu    sync.Mutex
+	cut   chan struct{} // guarded by mu; closed and replaced at a cut
+	conns []net.Conn    // guarded by mu
+}
+
+func startTunnel(t *testing.T, to string) *tunnel {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	out := &tunnel{address: ln.Addr().String(), cut: make(chan struct{})}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			there, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			out.mu.Lock()
+			cut := out.cut
+			out.conns = append(out.conns, in, there)
+			out.mu.Unlock()
+			wg.Go(func() { forward(there, in, cut) })
+			wg.Go(func() { forward(in, there, cut) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		out.mu.Lock()
+		for _, c := range out.conns {
+			_ = c.Close()
+		}
+		out.mu.Unlock()
+		wg.Wait()
+	})
+	return out
+}
+
+// forward copies until an end; after the cut it swallows.
+func forward(dst, src net.Conn, cut <-chan struct{}) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := src.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case <-cut:
+			continue
+		default:
+		}
+		if _, err := dst.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (tu *tunnel) sever() {
+	tu.mu.Lock()
+	defer tu.mu.Unlock()
+	close(tu.cut)
+	tu.cut = make(chan struct{})
+}
+
+// A peer that was cut off without a word is noticed by keepalive, and dialled anew.
+func TestNoticesACutOffPeer(t *testing.T) {
+	t.Parallel()
+	ca := authority(t)
+	a, b := startNode(t, Config{TLS: identity(t, ca, "a")}), startNode(t, Config{TLS: identity(t, ca, "b")})
+	way := startTunnel(t, b.Address())
+	reaches(t, a, way.address, b.startsWith)
+	way.sever()
+	start := time.Now()
+	require.Eventually(t, func() bool {
+		a.say(way.address, "again")
+		return b.startsWith("again")
+	}, keepaliveTime+keepaliveTimeout+2*soon, 100*time.Millisecond)
+	require.Less(t, time.Since(start), keepaliveTime+keepaliveTimeout+soon)
 }

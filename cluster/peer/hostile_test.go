@@ -302,3 +302,19 @@ func TestManyStreamsAndConnections(t *testing.T) {
 	friend.say(node.Address(), "good")
 	node.hears(t, "good")
 }
+
+// Who says nothing is let go, with and without a certificate.
+func TestSilenceEnds(t *testing.T) {
+	t.Parallel()
+	ca := authority(t)
+	node := startNode(t, Config{TLS: identity(t, ca, "node")})
+	certified := tls.Client(dialRaw(t, node.Address()), identity(t, ca, "peer").Client("127.0.0.1"))
+	require.NoError(t, certified.Handshake())
+	start := time.Now()
+	for _, c := range []net.Conn{dialRaw(t, node.Address()), certified} {
+		_, err := c.Read(make([]byte, 1))
+		require.Error(t, err)
+		require.Less(t, time.Since(start), handshakeTimeout+2*time.Second)
+	}
+	require.Eventually(t, func() bool { return node.Stats().ConnectionsRefused == 2 }, soon, 10*time.Millisecond)
+}

@@ -5,10 +5,10 @@
 // It speaks the wire protocol of protoactor's remote (service remote.Remoting) with
 // that library's generated code, but with endpoints of its own: the library's crash
 // on foreign input, let a peer stop, watch or spawn any actor, queue without bound
-// for a node that is away, and may never reach a node again after its stream ended
-// well or its predecessor's end is noticed late. Here a peer can do one thing, send the messages of
-// Config.Accept to the actors of Config.Targets; whatever else it sends resets its
-// own stream and nothing more.
+// for a node that is away, and never dial a node again whose stream ended without
+// an error. Here a peer can do one thing, send the messages of Config.Accept to the
+// actors of Config.Targets; whatever else it sends resets its own stream and
+// nothing more.
 //
 // Peer is the main type. Actors that address a remote PID reach it too; stopping or
 // watching a remote actor is not supported. Membership is not known here: a node is
