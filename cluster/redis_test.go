@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/internal/redistest"
@@ -230,16 +231,19 @@ func TestHeartbeatsThatFail(t *testing.T) {
 	srv := redistest.New(t)
 	rdb := srv.Client()
 	a := joined(t, rdb, quick("a"))
+	log, hook := logtest.NewNullLogger()
+	a.log = log
 	fence := a.Fence()
 	require.NoError(t, rdb.Rename(t.Context(), a.nodes, "aside").Err())
 	require.NoError(t, rdb.Set(t.Context(), a.nodes, "not a list", 0).Err())
 	require.ErrorContains(t, a.beat(t.Context()), "cluster: heartbeat: WRONGTYPE")
 	require.ErrorContains(t, a.beat(t.Context()), "cluster: heartbeat: ")
-	require.False(t, a.failing.IsZero())
+	require.Len(t, hook.AllEntries(), 1, "logged once")
 	require.Equal(t, fence, a.Fence(), "only a good heartbeat moves it")
 	require.NoError(t, rdb.Rename(t.Context(), "aside", a.nodes).Err())
 	beat(t, a)
-	require.True(t, a.failing.IsZero())
+	require.Len(t, hook.AllEntries(), 2)
+	require.Equal(t, "heartbeats work again", hook.LastEntry().Message)
 	require.True(t, a.Fence().After(fence))
 
 	require.NoError(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "3").Err())
