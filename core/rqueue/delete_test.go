@@ -395,3 +395,21 @@ func (w *loader) step(ctx context.Context, spec Spec) error {
 	}
 	return w.f.Do(ctx, &Release{Slot: acq.Slot, Token: acq.Token, Crawls: []*Crawl{w.c}})
 }
+
+// A store that is full can be emptied.
+func TestFlushAndDeleteInAFullStore(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.New(t).Client()
+	b := newBundle(t, rdb, everything)
+	b.fill()
+	full := func(limit string) { require.NoError(t, rdb.ConfigSet(b.ctx, "maxmemory", limit).Err()) }
+	full("1")
+	b.time.pass(time.Second)
+	require.NoError(t, b.c.Flush(b.ctx))
+	require.Empty(t, rdb.Keys(b.ctx, "c:*test*").Val())
+	full("0")
+	b.enqueue(b.link(host(0), "/1"))
+	full("1")
+	require.NoError(t, b.c.Delete(b.ctx, true))
+	require.Empty(t, keysOf(t, rdb, "c"))
+}

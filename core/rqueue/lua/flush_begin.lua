@@ -6,5 +6,6 @@ local m = call('HMGET', KEYS[1], 'run', 'flush')
 if m[2] then return m[2] end
 if ARGV[2] ~= '' and m[1] ~= ARGV[2] then return '' end
 local run = string.format('%.0f', math.max(tonumber(m[1] or 0) + 1, nf))
+call('HDEL', KEYS[1], '') -- a full store allows this write, and then what follows a write
 call('HSET', KEYS[1], 'flush', run)
 return run

@@ -7,6 +7,7 @@
 -- Returns the number of hosts deleted, or -1 when the shard is in the new run or the flush is over.
 local run = ARGV[1]
 if call('HGET', KEYS[4], 'flush') ~= run or call('GET', KEYS[1]) == run then return -1 end
+call('DEL', KEYS[1]) -- a full store allows this write, and then what follows a write
 call('SET', KEYS[1], run .. '!')
 local hosts = call('SRANDMEMBER', KEYS[2], ARGV[3])
 for i = 1, #hosts do
