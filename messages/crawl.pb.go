@@ -419,6 +419,138 @@ func (x *Rejected) GetReason() string {
 	return ""
 }
 
+// Woken tells `domains` of the node that should own these hosts that they have
+// work due: new links, or a slot that its last owner gave up. A hint: when it is
+// lost, the due index has them.
+type Woken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // of this message; 1
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`        // member id of the sender
+	Crawls        []*CrawlHosts          `protobuf:"bytes,3,rep,name=crawls,proto3" json:"crawls,omitempty"`
+	Released      bool                   `protobuf:"varint,4,opt,name=released,proto3" json:"released,omitempty"` // their slots were given up just now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Woken) Reset() {
+	*x = Woken{}
+	mi := &file_messages_crawl_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Woken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Woken) ProtoMessage() {}
+
+func (x *Woken) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_crawl_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Woken.ProtoReflect.Descriptor instead.
+func (*Woken) Descriptor() ([]byte, []int) {
+	return file_messages_crawl_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Woken) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Woken) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Woken) GetCrawls() []*CrawlHosts {
+	if x != nil {
+		return x.Crawls
+	}
+	return nil
+}
+
+func (x *Woken) GetReleased() bool {
+	if x != nil {
+		return x.Released
+	}
+	return false
+}
+
+// CrawlHosts are hosts of one crawl.
+type CrawlHosts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Crawl         string                 `protobuf:"bytes,1,opt,name=crawl,proto3" json:"crawl,omitempty"`
+	Run           int64                  `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"` // the crawl's incarnation
+	Hosts         []string               `protobuf:"bytes,3,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CrawlHosts) Reset() {
+	*x = CrawlHosts{}
+	mi := &file_messages_crawl_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CrawlHosts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CrawlHosts) ProtoMessage() {}
+
+func (x *CrawlHosts) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_crawl_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CrawlHosts.ProtoReflect.Descriptor instead.
+func (*CrawlHosts) Descriptor() ([]byte, []int) {
+	return file_messages_crawl_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CrawlHosts) GetCrawl() string {
+	if x != nil {
+		return x.Crawl
+	}
+	return ""
+}
+
+func (x *CrawlHosts) GetRun() int64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+func (x *CrawlHosts) GetHosts() []string {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
 var File_messages_crawl_proto protoreflect.FileDescriptor
 
 const file_messages_crawl_proto_rawDesc = "" +
@@ -457,7 +589,17 @@ const file_messages_crawl_proto_rawDesc = "" +
 	"\x05error\x18\x04 \x01(\tR\x05error\"<\n" +
 	"\bRejected\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reasonB\x14Z\x12orbweaver/messagesb\x06proto3"
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x80\x01\n" +
+	"\x05Woken\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12-\n" +
+	"\x06crawls\x18\x03 \x03(\v2\x15.orbweaver.CrawlHostsR\x06crawls\x12\x1a\n" +
+	"\breleased\x18\x04 \x01(\bR\breleased\"J\n" +
+	"\n" +
+	"CrawlHosts\x12\x14\n" +
+	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x03R\x03run\x12\x14\n" +
+	"\x05hosts\x18\x03 \x03(\tR\x05hostsB\x14Z\x12orbweaver/messagesb\x06proto3"
 
 var (
 	file_messages_crawl_proto_rawDescOnce sync.Once
@@ -471,22 +613,25 @@ func file_messages_crawl_proto_rawDescGZIP() []byte {
 	return file_messages_crawl_proto_rawDescData
 }
 
-var file_messages_crawl_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_messages_crawl_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_messages_crawl_proto_goTypes = []any{
 	(*Header)(nil),     // 0: orbweaver.Header
 	(*Request)(nil),    // 1: orbweaver.Request
 	(*Seed)(nil),       // 2: orbweaver.Seed
 	(*SeedResult)(nil), // 3: orbweaver.SeedResult
 	(*Rejected)(nil),   // 4: orbweaver.Rejected
+	(*Woken)(nil),      // 5: orbweaver.Woken
+	(*CrawlHosts)(nil), // 6: orbweaver.CrawlHosts
 }
 var file_messages_crawl_proto_depIdxs = []int32{
 	0, // 0: orbweaver.Request.headers:type_name -> orbweaver.Header
 	4, // 1: orbweaver.SeedResult.rejected:type_name -> orbweaver.Rejected
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	6, // 2: orbweaver.Woken.crawls:type_name -> orbweaver.CrawlHosts
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_messages_crawl_proto_init() }
@@ -500,7 +645,7 @@ func file_messages_crawl_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_crawl_proto_rawDesc), len(file_messages_crawl_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,10 +24,16 @@ type Done struct {
 	Ops []rqueue.Op
 }
 
-// Wake tells `domains` (and a domain its part of it) that hosts have work due.
+// Wake tells `domains` that hosts have work due. Those that another node should own
+// are passed on to it.
 type Wake struct {
-	Refs []rqueue.HostRef
+	Refs     []rqueue.HostRef
+	Here     bool // they are for this node, whoever should own them
+	Released bool // their slots were given up just now: whoever waits for one may have it
 }
+
+// Moved tells `domains` that slots may have another owner than before.
+type Moved struct{}
 
 // Fetch asks a fetcher child for one request. The answer to its sender is one
 // FetchDone, after a Sent if the request was written to the site.

@@ -9,6 +9,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
+	"orbweaver/core/invariant"
+	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
 	"orbweaver/messages"
 )
@@ -64,7 +66,7 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.Throttle.Validate())...)
 }
 
-// Deps is who `domains` and its domains talk to. All are required.
+// Deps is who `domains` and its domains talk to. All but Checks are required.
 type Deps struct {
 	Scheduler *actor.PID
 	Pipeline  *actor.PID
@@ -73,12 +75,30 @@ type Deps struct {
 	// StoreChanges counts the times the store became one that may have forgotten
 	// its last second.
 	StoreChanges func() uint64
-	Table        *Table
-	Log          logrus.FieldLogger
+	Places       Places
+	// Crawl finds a crawl that this node serves, in its incarnation; nil: none.
+	Crawl  func(name string, run int64) *rqueue.Crawl
+	Checks *invariant.Checks // nil checks nothing
+	Table  *Table
+	Log    logrus.FieldLogger
+}
+
+// Places knows which slots are whose. It is a hint that nodes may differ about: the
+// slot's lease is what counts. Safe for concurrent use.
+type Places interface {
+	// Mine reports whether this node should own a slot.
+	Mine(slot string) bool
+	// Forward tells the owners of hosts that are not this node's that they have work
+	// due. It does not block; what is lost the due index has.
+	Forward(refs []rqueue.HostRef, released bool)
+	// Fence is the time, by the local clock, after which this node may have been
+	// given up by the others: nothing is sent to a site then.
+	Fence() time.Time
 }
 
 func (d Deps) check() {
-	if d.Scheduler == nil || d.Pipeline == nil || d.Fetcher == nil || d.NewConns == nil || d.StoreChanges == nil || d.Table == nil || d.Log == nil {
+	if d.Scheduler == nil || d.Pipeline == nil || d.Fetcher == nil || d.NewConns == nil || d.StoreChanges == nil ||
+		d.Places == nil || d.Crawl == nil || d.Table == nil || d.Log == nil {
 		panic("domain: Deps has a nil field")
 	}
 }

@@ -69,7 +69,8 @@ type Domain struct {
 
 	draining bool
 	idleFrom time.Time // since when there is nothing to do; zero: there is
-	retryAt  time.Time // no step on the frontier before it: the store failed
+	retryAt  time.Time // no step on the frontier before it: the store failed, or the slot is held
+	taken    bool      // another node has the slot, as last seen
 	failures int       // of the store, in a row
 	reason   throttle.Reason
 	waitTo   time.Time // when dispatch should be tried again; zero: an event says
@@ -99,13 +100,16 @@ type work struct {
 	doubt     bool            // there may be leases that nobody holds: recover first
 	after     time.Time       // no lease before it: the crawl is paused, or links gather
 	woken     bool            // after the slot's release was asked for
+	gave      bool            // requests were given back for the next owner
 }
 
 // flight is one request at a fetcher.
 type flight struct {
 	lease rqueue.Leased
-	work  *work       // nil for a robots.txt fetch
-	file  *robotsFile // nil for a page
+	delay time.Duration // when it was handed over
+	bound time.Time     // the stored next_at then
+	work  *work         // nil for a robots.txt fetch
+	file  *robotsFile   // nil for a page
 	sent  bool
 	stray bool // begun by an incarnation that panicked: its fetcher is gone
 }
@@ -219,6 +223,9 @@ func (d *Domain) onWake(ctx actor.Context, msg *wake) {
 		w.after = time.Now().Add(d.cfg.Gather) // links come in crowds
 	}
 	w.more, w.woken = true, d.phase == releasing
+	if msg.released && d.taken {
+		d.taken, d.retryAt = false, time.Time{}
+	}
 	d.step(ctx)
 }
 
@@ -247,6 +254,7 @@ func (d *Domain) onSent(ctx actor.Context, msg *messages.Sent) {
 	if f := d.flights[msg.ID]; f != nil && !f.sent {
 		f.sent = true
 		d.throttle.Started(msg.At)
+		d.checkSent(f, msg.At)
 		d.step(ctx)
 	}
 }

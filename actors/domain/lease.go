@@ -52,8 +52,12 @@ func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
 		return
 	}
 	d.acquire = nil
+	d.taken = errors.Is(op.Err, rqueue.ErrHeld)
 	switch {
 	case d.failed(now, op.Err):
+		return
+	case d.taken && !d.deps.Places.Mine(d.slot):
+		d.draining = true // its owner has it
 		return
 	case op.Err != nil:
 		d.retryAt = now.Add(max(op.HeldFor, 50*time.Millisecond))
@@ -249,11 +253,17 @@ func (d *Domain) extended(now, deadline time.Time) {
 	}
 }
 
+// strangerFor is how many lives of a lease a node keeps a slot that another should own.
+const strangerFor = 4
+
 // keepSlot renews the lease when no other step has done so lately, and at once
 // when the site said to stay away. Never after the deadline: step has seen to that.
 func (d *Domain) keepSlot(ctx actor.Context, now time.Time) {
 	if d.renew != nil || d.lease != nil || !d.unsaved && now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
 		return
+	}
+	if now.Sub(d.acquired) > strangerFor*d.cfg.TTL && !d.deps.Places.Mine(d.slot) {
+		d.draining = true // taken when its owner did not; let that try again
 	}
 	d.renew = &rqueue.Renew{Slot: d.slot, Token: d.token, Crawls: d.crawls(), State: d.state(now)}
 	d.ask(ctx, d.renew)
@@ -354,7 +364,7 @@ func (d *Domain) giveUp(ctx actor.Context, now time.Time) {
 	for _, w := range d.works {
 		if len(w.buf) > 0 {
 			ops = append(ops, &rqueue.GiveBack{Leased: w.buf})
-			w.buf = nil
+			w.buf, w.gave = nil, true
 		}
 	}
 	if len(d.flights) == 0 {
@@ -382,8 +392,8 @@ func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release
 		return false
 	}
 	for _, w := range d.works {
-		if w.woken {
-			ctx.Send(ctx.Parent(), &messages.Wake{Refs: []rqueue.HostRef{{Crawl: w.crawl, Host: d.slot}}})
+		if w.woken || d.draining && (w.gave || w.more || w.waiting > 0) {
+			ctx.Send(ctx.Parent(), &messages.Wake{Refs: []rqueue.HostRef{{Crawl: w.crawl, Host: d.slot}}, Released: true})
 		}
 	}
 	ctx.Stop(ctx.Self())

@@ -151,7 +151,7 @@ func TestWakeAfterRelease(t *testing.T) {
 			return len(l) == 1 && l[0].Leaving
 		})
 		w.store.enqueue(c, "a.test", "http://a.test/late")
-		w.send("a.test", &wake{c})
+		w.send("a.test", &wake{crawl: c})
 		w.pass(time.Second)
 		require.Equal(t, []string{"0", "late"}, w.site.paths())
 	})

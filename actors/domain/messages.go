@@ -9,8 +9,12 @@ import (
 	"orbweaver/core/throttle"
 )
 
-// wake tells a domain that a crawl has work due at its host.
-type wake struct{ crawl *rqueue.Crawl }
+// wake tells a domain that a crawl has work due at its host; released, that another
+// node gave the slot up just now.
+type wake struct {
+	crawl    *rqueue.Crawl
+	released bool
+}
 
 // tick is a domain's timer; seq tells a superseded one.
 type tick struct{ seq int }

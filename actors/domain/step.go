@@ -1,12 +1,14 @@
 package domain
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/invariant"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
 	"orbweaver/messages"
@@ -15,6 +17,9 @@ import (
 // minSpare is how much later than now + delay the stored next_at must be before a
 // request is handed over: the time that dialling may take before it is written.
 const minSpare = 50 * time.Millisecond
+
+// fenceLook is how often a fenced node looks whether it is let in again.
+const fenceLook = 250 * time.Millisecond
 
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) } //nolint:gosec // spreads load
 
@@ -63,6 +68,13 @@ func (d *Domain) dispatch(ctx actor.Context, now time.Time) {
 		}
 		delay := d.throttle.Delay()
 		notAfter := d.deadline
+		if fence := d.deps.Places.Fence(); fence.Before(notAfter) {
+			if !now.Before(fence) {
+				d.wait(throttle.ReasonRedis, now.Add(fenceLook))
+				return
+			}
+			notAfter = fence
+		}
 		if delay > 0 {
 			stored := d.stored()
 			if now.Add(delay + minSpare).After(stored) {
@@ -73,6 +85,7 @@ func (d *Domain) dispatch(ctx actor.Context, now time.Time) {
 			if t := stored.Add(-delay); t.Before(notAfter) {
 				notAfter = t
 			}
+			f.delay, f.bound = delay, stored
 		}
 		if !d.take(ctx, f) {
 			return
@@ -161,7 +174,26 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 	}
 	d.throttle.Dispatched()
 	d.flights[f.lease.Request.ID] = f
+	d.deps.Checks.Hold(invariant.SlotOverfull, len(d.flights) <= d.cfg.Throttle.Concurrency(), func() string {
+		return fmt.Sprintf("%s has %d requests in flight", d.slot, len(d.flights))
+	})
 	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.file != nil})
+}
+
+// checkSent asserts what a successor relies on: the start after this one, at the delay
+// that was in force, is not after the stored one.
+func (d *Domain) checkSent(f *flight, at time.Time) {
+	if f.delay == 0 {
+		return
+	}
+	bound := f.bound
+	if d.storedNext.After(bound) {
+		bound = d.storedNext
+	}
+	late := at.Add(f.delay).Sub(bound)
+	d.deps.Checks.Hold(invariant.StartNotStored, late <= 0, func() string {
+		return fmt.Sprintf("%s: next start is stored %s too early", d.slot, late)
+	})
 }
 
 // rotate gives the next crawl its turn.

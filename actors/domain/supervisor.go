@@ -6,8 +6,13 @@
 // requests, keeps the politeness of the slot (package throttle), asks robots.txt
 // and hands requests to its fetcher children.
 //
-//	in   Wake, Settled, Drain, Inspect           from the scheduler, the pipeline, the node
-//	out  Do -> scheduler, Fetch -> fetchers, Page -> pipeline
+//	in   Wake, Settled, Drain, Moved, Inspect    from the scheduler, the pipeline, the node
+//	in   Woken                                   from `domains` of other nodes
+//	out  Do -> scheduler, Fetch -> fetchers, Page -> pipeline, Woken -> other nodes
+//
+// Placement says which node should own a slot. When a slot moves, its domain gives
+// back what it has not sent, releases the slot when its last fetch is over, and tells
+// the new owner, who goes on at the stored next start.
 //
 // A domain that panics is restarted: it acquires its slot anew and recovers all
 // leases but those in the table. All that a slot has learned is in Redis.
@@ -47,6 +52,7 @@ type child struct {
 	mailbox  actor.Mailbox
 	restarts atomic.Int64
 	leaving  bool
+	moving   bool            // another node should own its slot
 	pending  []*rqueue.Crawl // woken while leaving
 
 	// flights are at the domain's fetchers, whichever incarnation sent them.
@@ -85,6 +91,10 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *messages.Wake:
 		s.onWake(ctx, msg)
+	case *messages.Woken:
+		s.onWoken(ctx, msg)
+	case *messages.Moved:
+		s.onMoved(ctx)
 	case *messages.Settled:
 		s.onSettled(ctx, msg)
 	case *stay:
@@ -110,36 +120,76 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 // its host back.
 func (s *Supervisor) HandleFailure(sys *actor.ActorSystem, sup actor.Supervisor, pid *actor.PID, rs *actor.RestartStatistics, reason, message any) {
 	strategy := supervise.Strategy{Base: 50 * time.Millisecond, Max: 10 * time.Second, Window: time.Minute, Limit: 10, Log: s.log}
-	if c := s.children[s.bySlotID[pid.Id]]; c != nil {
+	c := s.children[s.bySlotID[pid.Id]]
+	if c != nil {
 		c.restarts.Add(1)
 	}
-	if s.drainTo != nil { // its next incarnation does not know yet
+	if s.drainTo != nil || c != nil && c.moving { // its next incarnation does not know yet
 		sys.Root.Send(pid, &drain{now: s.drainNow})
 	}
 	strategy.HandleFailure(sys, sup, pid, rs, reason, message)
 }
 
 func (s *Supervisor) onWake(ctx actor.Context, msg *messages.Wake) {
-	if s.drainTo != nil {
-		return
-	}
+	var away []rqueue.HostRef
 	for _, ref := range msg.Refs {
-		s.wake(ctx, ref)
+		if !s.wake(ctx, ref, msg.Here, msg.Released) {
+			away = append(away, ref)
+		}
+	}
+	s.forward(away, msg.Released)
+}
+
+// wake wakes a host's domain, or starts it. False: it is another node's.
+func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef, here, released bool) bool {
+	c := s.children[ref.Host]
+	switch {
+	case c != nil && c.leaving:
+		c.pending = append(c.pending, ref.Crawl)
+	case c != nil:
+		c.knows(ref.Crawl)
+		ctx.Send(c.pid, &wake{ref.Crawl, released})
+	case !here && !s.deps.Places.Mine(ref.Host):
+		return false
+	case s.drainTo != nil: // the due index still has it
+	case s.deps.Table.Room(s.cfg.MaxDomains) == 0:
+		s.capped++ // here too
+	default:
+		s.spawn(ctx, ref)
+	}
+	return true
+}
+
+func (s *Supervisor) forward(away []rqueue.HostRef, released bool) {
+	if len(away) > 0 {
+		s.deps.Places.Forward(away, released)
 	}
 }
 
-func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef) {
-	c := s.children[ref.Host]
-	switch {
-	case c == nil && s.deps.Table.Room(s.cfg.MaxDomains) == 0:
-		s.capped++ // the due index still has it
-	case c == nil:
-		s.spawn(ctx, ref)
-	case c.leaving:
-		c.pending = append(c.pending, ref.Crawl)
-	default:
-		c.knows(ref.Crawl)
-		ctx.Send(c.pid, &wake{ref.Crawl})
+// onWoken takes what another node says. It may know of a newer placement than this
+// one does, so its hosts are started here.
+func (s *Supervisor) onWoken(ctx actor.Context, msg *messages.Woken) {
+	for _, ch := range msg.GetCrawls() {
+		c := s.deps.Crawl(ch.GetCrawl(), ch.GetRun())
+		if c == nil {
+			continue
+		}
+		for _, host := range ch.GetHosts() {
+			if host != "" {
+				s.wake(ctx, rqueue.HostRef{Crawl: c, Host: host}, true, msg.GetReleased())
+			}
+		}
+	}
+}
+
+// onMoved lets the slots go that another node should own now.
+func (s *Supervisor) onMoved(ctx actor.Context) {
+	for slot, c := range s.children {
+		if c.moving || s.deps.Places.Mine(slot) {
+			continue
+		}
+		c.moving = true
+		ctx.Send(c.pid, &drain{})
 	}
 }
 
@@ -192,7 +242,7 @@ func (s *Supervisor) onStay(ctx actor.Context, msg *stay) {
 	pending := c.pending
 	c.leaving, c.pending = false, nil
 	for _, woken := range pending {
-		s.wake(ctx, rqueue.HostRef{Crawl: woken, Host: msg.slot})
+		s.wake(ctx, rqueue.HostRef{Crawl: woken, Host: msg.slot}, false, false)
 	}
 }
 
@@ -208,11 +258,13 @@ func (s *Supervisor) onTerminated(ctx actor.Context, msg *actor.Terminated) {
 	for id := range c.flights { // it was stopped in the middle: the next owner recovers them
 		s.put(ctx, slot, id, false)
 	}
-	if s.drainTo == nil {
-		for _, woken := range c.pending {
-			s.wake(ctx, rqueue.HostRef{Crawl: woken, Host: slot})
+	var away []rqueue.HostRef
+	for _, woken := range c.pending {
+		if ref := (rqueue.HostRef{Crawl: woken, Host: slot}); !s.wake(ctx, ref, false, false) {
+			away = append(away, ref)
 		}
 	}
+	s.forward(away, true)
 	s.checkDrained(ctx)
 }
 

@@ -13,6 +13,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"orbweaver/core/invariant"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
 	"orbweaver/internal/actortest"
@@ -33,6 +34,7 @@ type world struct {
 	domains *actor.PID
 	logs    *logtest.Hook
 	start   time.Time
+	places  *places
 
 	scheduler, pipeline *actor.PID
 }
@@ -60,7 +62,7 @@ func inBubble(t *testing.T, cfg Config, test func(w *world)) {
 func newWorld(t *testing.T, cfg Config, credits int) *world {
 	log, hook := logtest.NewNullLogger()
 	log.SetLevel(logrus.DebugLevel)
-	w := &world{T: t, sys: actortest.NewSystem(), cfg: cfg, table: NewTable(credits), store: newStore(t, cfg.TTL), logs: hook, start: time.Now()}
+	w := &world{T: t, sys: actortest.NewSystem(), cfg: cfg, table: NewTable(credits), store: newStore(t, cfg.TTL), logs: hook, start: time.Now(), places: newPlaces()}
 	w.site = &site{
 		t: t, store: w.store, open: map[string]int{}, tries: map[string]int{},
 		behave: func(string, int) answer { return answer{latency: 100 * time.Millisecond, status: 200} },
@@ -74,6 +76,9 @@ func newWorld(t *testing.T, cfg Config, credits int) *world {
 		Scheduler: w.scheduler, Pipeline: w.pipeline, Table: w.table, Log: log, StoreChanges: w.store.storeChanges,
 		Fetcher:  actor.PropsFromProducer(func() actor.Actor { return &fetcher{w.site, w.pipeline} }),
 		NewConns: func() messages.Conns { return newConns() },
+		Places:   w.places,
+		Crawl:    w.store.crawlOf,
+		Checks:   invariant.New(func(n invariant.Name, detail string) { t.Errorf("%s: %s", n, detail) }),
 	}
 	require.NoError(t, cfg.Validate())
 	_, err := w.sys.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return NewSupervisor(cfg, deps) }), messages.DomainsName)

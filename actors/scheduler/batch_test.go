@@ -83,7 +83,7 @@ func gathering(t *testing.T, cfg Config, test func(o *office)) {
 		sys := actortest.NewSystem()
 		o := &office{T: t, sys: sys, pipe: &pipe{}, logs: hook}
 		domains := actortest.NewProbe(t, sys)
-		deps := Deps{Frontier: o.pipe, Domains: domains.PID, Room: func() int { return 10 }, Log: log}
+		deps := Deps{Frontier: o.pipe, Domains: domains.PID, Room: func() int { return 10 }, Mine: all, Log: log}
 		parent := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*actor.Started); ok {
 				o.scheduler = ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return New(cfg.WithDefaults(), deps) }))
@@ -266,7 +266,7 @@ func TestStoreIsLookedAt(t *testing.T) {
 		log, _ := logtest.NewNullLogger()
 		sys := actor.NewActorSystem()
 		pid := sys.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-			return New(Config{}.WithDefaults(), Deps{Frontier: p, Domains: sys.NewLocalPID("none"), Room: func() int { return 1 }, Log: log})
+			return New(Config{}.WithDefaults(), Deps{Frontier: p, Domains: sys.NewLocalPID("none"), Room: func() int { return 1 }, Mine: all, Log: log})
 		}))
 		time.Sleep(5*time.Second - time.Millisecond) //nolint:forbidigo // virtual time
 		synctest.Wait()

@@ -52,8 +52,9 @@ type pollNow struct{ seq int }
 type polled struct {
 	by       *Actor // as ran's
 	wake     []rqueue.HostRef
-	nextDue  time.Duration // until the next host becomes due; < 0: none
-	more     bool          // a limit was reached: poll again at once
+	adopt    []rqueue.HostRef // nobody looks at them, and they are not this node's
+	nextDue  time.Duration    // until the next host becomes due; < 0: none
+	more     bool             // a limit was reached: poll again at once
 	finished []*rqueue.Crawl
 	err      error
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -91,8 +92,14 @@ func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *pol
 		return errors.Join(seedErr, err)
 	}
 	c.cursor = due.Next
-	for _, host := range due.Hosts {
-		out.wake = append(out.wake, rqueue.HostRef{Crawl: c.Crawl, Host: host})
+	for i, host := range due.Hosts {
+		ref := rqueue.HostRef{Crawl: c.Crawl, Host: host}
+		switch {
+		case a.deps.Mine(host):
+			out.wake = append(out.wake, ref)
+		case due.Late != nil && due.Late[i] && rand.N(2) == 0: //nolint:gosec // not all nodes at once
+			out.adopt = append(out.adopt, ref)
+		}
 	}
 	if !due.Next.Done() {
 		out.more = true
@@ -112,11 +119,26 @@ func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *pol
 	return seedErr
 }
 
+// adopt takes hosts that their owner does not look at (rule 11), when this node has
+// seen the store and the placement well for so long that it must be the owner's fault.
+func (a *Actor) adopt(ctx actor.Context, msg *polled) {
+	now := time.Now()
+	switch {
+	case msg.err != nil:
+		a.settled = time.Time{}
+	case a.settled.IsZero():
+		a.settled = now
+	case now.Sub(a.settled) >= a.cfg.Adopt && len(msg.adopt) > 0:
+		ctx.Send(a.deps.Domains, &messages.Wake{Refs: msg.adopt, Here: true})
+	}
+}
+
 func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
 	a.note(&a.pollErr, msg.err)
 	if len(msg.wake) > 0 {
 		ctx.Send(a.deps.Domains, &messages.Wake{Refs: msg.wake})
 	}
+	a.adopt(ctx, msg)
 	for _, done := range msg.finished {
 		for _, c := range a.crawls {
 			if c.Crawl == done && !c.done {

@@ -36,7 +36,17 @@ type node struct {
 	logs      *logtest.Hook
 
 	mu   sync.Mutex
-	room int // guarded by mu
+	room int             // guarded by mu
+	away map[string]bool // guarded by mu; hosts of another node
+}
+
+// all is a node that is alone.
+func all(string) bool { return true }
+
+func (n *node) mine(host string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.away[host]
 }
 
 func newNode(t *testing.T) *node {
@@ -50,7 +60,7 @@ func newNode(t *testing.T) *node {
 	n.frontier, err = rqueue.Open(t.Context(), n.rdb, rqueue.Config{Node: "n1", Exclusive: true, Shards: 4})
 	require.NoError(t, err)
 	cfg := Config{Poll: 20 * time.Millisecond, SeedBatch: 8, Wakes: 100}.WithDefaults()
-	deps := Deps{Frontier: n.frontier, Domains: n.domains.PID, Room: n.hasRoom, Log: log}
+	deps := Deps{Frontier: n.frontier, Domains: n.domains.PID, Room: n.hasRoom, Mine: n.mine, Log: log}
 	started := make(chan *actor.PID, 1)
 	parent := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		if _, ok := ctx.Message().(*actor.Started); ok {

@@ -2,7 +2,7 @@
 // that domains ask for into pipelines, reads the due index and wakes domains,
 // claims seeds, and declares crawls finished.
 //
-//	in   Do, Seed, SeedsPushed, Attach, Detach, Drain, Inspect
+//	in   Do, Seed, SeedsPushed, Moved, Attach, Detach, Drain, Inspect
 //	out  Done -> the asker, Wake -> domains, Finished -> whoever attached the crawl
 //
 // All its state can be rebuilt from Redis. Redis is only called from goroutines
@@ -33,6 +33,9 @@ type Config struct {
 	SeedBatch int           // seeds claimed at once (REDIS_START_URLS_BATCH_SIZE); default 256
 	SeedAge   time.Duration // claimed seeds older than this are claimed anew; default 30 s
 	Timeout   time.Duration // of one call of the store; default 10 s
+	// Adopt is how long all must have been well before hosts are taken that another
+	// node should own and does not look at (SLOT_TTL); default 8 s.
+	Adopt time.Duration
 }
 
 // WithDefaults fills zero fields.
@@ -46,6 +49,7 @@ func (c Config) WithDefaults() Config {
 	c.SeedBatch = cmp.Or(c.SeedBatch, 256)
 	c.SeedAge = cmp.Or(c.SeedAge, 30*time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Adopt = cmp.Or(c.Adopt, 8*time.Second)
 	return c
 }
 
@@ -61,7 +65,9 @@ type Deps struct {
 	Frontier frontier
 	Domains  *actor.PID
 	Room     func() int // how many more domains may live on this node
-	Log      logrus.FieldLogger
+	// Mine reports whether this node should own a host's slot. Safe for concurrent use.
+	Mine func(host string) bool
+	Log  logrus.FieldLogger
 }
 
 // Actor is the scheduler.
@@ -84,6 +90,7 @@ type Actor struct {
 	timer    *time.Timer
 	lastPoll time.Time
 	lastLook time.Time     // at the store itself
+	settled  time.Time     // since when every poll went well
 	retired  []*crawlState // detached while a poll runs: it may use their sessions
 	stepErr  string        // of the last pipeline
 	pollErr  string        // of the last poll
@@ -106,7 +113,7 @@ type crawlState struct {
 
 // New makes the scheduler. It panics when deps are missing.
 func New(cfg Config, deps Deps) *Actor {
-	if deps.Frontier == nil || deps.Domains == nil || deps.Room == nil || deps.Log == nil {
+	if deps.Frontier == nil || deps.Domains == nil || deps.Room == nil || deps.Mine == nil || deps.Log == nil {
 		panic("scheduler: Deps has a nil field")
 	}
 	return &Actor{cfg: cfg, deps: deps}
@@ -132,6 +139,9 @@ func (a *Actor) Receive(ctx actor.Context) {
 	case *polled:
 		a.onPolled(ctx, msg)
 	case *messages.SeedsPushed:
+		a.wantPoll(ctx)
+	case *messages.Moved:
+		a.settled = time.Time{}
 		a.wantPoll(ctx)
 	case *messages.Seed:
 		a.onSeed(ctx, msg)

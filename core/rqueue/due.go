@@ -2,6 +2,7 @@ package rqueue
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,9 @@ type Cursor struct {
 // Due is one page of the hosts that someone must look at now.
 type Due struct {
 	Hosts []string
+	// Late says of each host whether its entry has been due for longer than a slot
+	// lease lives: whoever should look at it does not, any node may (rule 11). Nil: none.
+	Late  []bool
 	Next  Cursor        // the next page; zero: that was all
 	Later time.Duration // until the earliest later entry this page saw; < 0: it saw none
 }
@@ -51,6 +55,7 @@ func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
 		a.str(from.score)
 		a.str(from.host)
 		a.int(ms(ahead))
+		a.int(ms(c.f.cfg.TTL))
 	})
 	if err != nil {
 		return Due{}, err
@@ -64,7 +69,14 @@ func (c *Crawl) Due(ctx context.Context, from Cursor, limit int) (Due, error) {
 	}
 	score := r.string()
 	for i := 4; i < n && r.err == nil; i++ {
-		d.Hosts = append(d.Hosts, r.string())
+		host, late := strings.CutPrefix(r.string(), "!")
+		d.Hosts = append(d.Hosts, host)
+		if late && d.Late == nil {
+			d.Late = make([]bool, n-4)
+		}
+		if late {
+			d.Late[i-4] = true
+		}
 	}
 	if err := r.ok("due"); err != nil {
 		return Due{}, err

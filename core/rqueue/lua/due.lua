@@ -3,9 +3,10 @@
 -- ARGV[1] now or ''  ARGV[2] most hosts, >= 1  ARGV[3] shard to begin in, from 1
 -- ARGV[4] score and ARGV[5] host after which to begin in that shard, or ''
 -- ARGV[6] ms from now to which an entry counts as due, >= 0
+-- ARGV[7] ms after which a due entry is late: its host has a '!' before it
 -- Returns {now, ms until the earliest later entry seen or -1, shard or 0 at the end, score, hosts...}.
 local nf = clock(ARGV[1])
-local due = nf + tonumber(ARGV[6])
+local due, late = nf + tonumber(ARGV[6]), nf - tonumber(ARGV[7])
 local room, at = tonumber(ARGV[2]), tonumber(ARGV[3])
 local out = {nf, -1, 0, ''}
 for s = at, #KEYS do
@@ -45,7 +46,7 @@ for s = at, #KEYS do
         out[3], out[4] = s, e[i - 1]
         return out
       end
-      out[#out + 1] = e[i]
+      out[#out + 1] = score < late and '!' .. e[i] or e[i]
       room = room - 1
     end
   end
