@@ -104,10 +104,11 @@ func newWebCrawl(t *testing.T, server *redistest.Server, proxy *redistest.Faulty
 	w := &webCrawl{t: t, ctx: ctx, direct: server.Client()}
 	require.NoError(t, w.direct.RPush(ctx, name+":start_urls", "0", "1", "2").Err())
 	var err error
-	w.f, err = Open(ctx, proxy.NewClient(100*time.Millisecond), Config{Node: "n1", Shards: 4, Exclusive: true, Prefix: name + "-sys"})
+	w.f, err = Open(ctx, proxy.NewClient(10*time.Second), Config{Node: "n1", Shards: 4, Exclusive: true, Prefix: name + "-sys"})
 	require.NoError(t, err)
 	w.c, err = w.f.OpenCrawl(ctx, Spec{Name: name, Items: true}, false)
 	require.NoError(t, err)
+	w.f.rdb = proxy.NewClient(100 * time.Millisecond) // less patient than a late answer
 	w.s = w.f.NewSession()
 	t.Cleanup(func() { _ = w.s.Close() })
 	return w
