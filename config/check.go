@@ -168,9 +168,24 @@ func (v adminValue) set(in input) error {
 		*v.p = ""
 		return nil
 	}
+	if _, _, err := net.SplitHostPort(s); err != nil {
+		return fmt.Errorf("%s is not an address: write HOST:PORT, such as 127.0.0.1:6080, or off", quote(s))
+	}
+	if err := checkHostPort(s); err != nil {
+		return err
+	}
+	*v.p = s
+	return nil
+}
+
+// checkHostPort refuses what is neither empty nor HOST:PORT.
+func checkHostPort(s string) error {
+	if s == "" {
+		return nil
+	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return fmt.Errorf("%s is not an address: write HOST:PORT, such as 127.0.0.1:6080, or off", quote(s))
+		return fmt.Errorf("%s is not an address: write HOST:PORT, such as 127.0.0.1:7080", quote(s))
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return fmt.Errorf("%s has no valid port: write a number of 0 to 65535", quote(s))
@@ -178,7 +193,6 @@ func (v adminValue) set(in input) error {
 	if strings.ContainsAny(host, " \t/@") {
 		return fmt.Errorf("%s has no valid host: write a name or an address", quote(s))
 	}
-	*v.p = s
 	return nil
 }
 
@@ -210,6 +224,14 @@ func crossCheck(c *Config, refused map[string]bool) []*SettingError {
 	if s := c.Scheduler; s.SlotRenew+s.SlotMargin >= s.SlotTTL && fine("SLOT_TTL", "SLOT_RENEW", "SLOT_MARGIN") {
 		bad("SLOT_TTL", "%s leaves no time to renew: it must be more than SLOT_RENEW, %s (%s), plus SLOT_MARGIN, %s (%s)",
 			seconds(s.SlotTTL), seconds(s.SlotRenew), c.Source("SLOT_RENEW"), seconds(s.SlotMargin), c.Source("SLOT_MARGIN"))
+	}
+	k := c.Cluster
+	if 3*k.Heartbeat > k.TTL && fine("CLUSTER_TTL", "CLUSTER_HEARTBEAT") {
+		bad("CLUSTER_HEARTBEAT", "%s is too seldom for CLUSTER_TTL, %s (%s): write a third of it at most",
+			seconds(k.Heartbeat), seconds(k.TTL), c.Source("CLUSTER_TTL"))
+	}
+	if given := (k.TLSCA != "") == (k.TLSCert != "") && (k.TLSCert != "") == (k.TLSKey != ""); !given {
+		bad("CLUSTER_TLS_CERT", "goes with CLUSTER_TLS_CA and CLUSTER_TLS_KEY: set all three, or none")
 	}
 	return found
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Admin     Admin
 	Log       Log
 	Node      Node
+	Cluster   Cluster
 
 	origins map[string]string // setting name -> where its value came from; absent is the default
 }
@@ -167,6 +168,21 @@ type Node struct {
 	Name            string        // NODE_NAME; "" leaves it to the command
 	DataDir         string        // DATA_DIR
 	ShutdownTimeout time.Duration // SHUTDOWN_TIMEOUT
+}
+
+// Cluster is how nodes that share a Redis know and reach each other.
+type Cluster struct {
+	Provider  string        // CLUSTER_PROVIDER: "auto", "redis" or "single"
+	Bind      string        // CLUSTER_BIND
+	Advertise string        // CLUSTER_ADVERTISE; "" is the address that is bound
+	Weight    float64       // CLUSTER_WEIGHT
+	TTL       time.Duration // CLUSTER_TTL
+	Heartbeat time.Duration // CLUSTER_HEARTBEAT
+	Ramp      time.Duration // CLUSTER_RAMP; 0: none
+	TLSCA     string        // CLUSTER_TLS_CA
+	TLSCert   string        // CLUSTER_TLS_CERT
+	TLSKey    string        // CLUSTER_TLS_KEY
+	Insecure  bool          // CLUSTER_INSECURE
 }
 
 // Default is the settings of a run that sets nothing.

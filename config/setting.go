@@ -39,6 +39,7 @@ func sections() []section {
 		{"pipeline", "From the fetched page to the stored item."},
 		{"admin", "The admin endpoint."},
 		{"log", "Logs, on standard error."},
+		{"cluster", "How nodes that share a Redis know and reach each other."},
 		{"node", "The process."},
 	}
 }
@@ -59,5 +60,6 @@ func registry(c *Config) []Setting {
 	rows = append(rows, pipelineSettings(&c.Pipeline)...)
 	rows = append(rows, adminSettings(&c.Admin)...)
 	rows = append(rows, logSettings(&c.Log)...)
+	rows = append(rows, clusterSettings(&c.Cluster)...)
 	return append(rows, nodeSettings(&c.Node)...)
 }

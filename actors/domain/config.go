@@ -30,7 +30,10 @@ type Config struct {
 	RobotsRetry   time.Duration // first wait after robots.txt could not be had, doubling; default 1 s
 	RobotsRetryTo time.Duration // its cap; default 1 min
 	Throttle      throttle.Config
-	Debug         bool // log every answer and the delay that it leads to (AUTOTHROTTLE_DEBUG)
+	// Wall is the clock for the dates that sites send (Retry-After): the one use of
+	// time of day. Default time.Now.
+	Wall  func() time.Time
+	Debug bool // log every answer and the delay that it leads to (AUTOTHROTTLE_DEBUG)
 }
 
 // WithDefaults fills zero fields; Throttle is taken as it is.
@@ -45,6 +48,9 @@ func (c Config) WithDefaults() Config {
 	c.RobotsMaxAge = cmp.Or(c.RobotsMaxAge, 24*time.Hour)
 	c.RobotsRetry = cmp.Or(c.RobotsRetry, time.Second)
 	c.RobotsRetryTo = cmp.Or(c.RobotsRetryTo, time.Minute)
+	if c.Wall == nil {
+		c.Wall = time.Now
+	}
 	return c
 }
 

@@ -321,7 +321,7 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 		SiteFault: o.Cause.SiteFault(), Unsent: unsent,
 	}
 	if o.RetryAfter != "" {
-		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, now)
+		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, d.cfg.Wall())
 	}
 	before := d.throttle.Delay()
 	d.throttle.Done(now, r)

@@ -42,7 +42,8 @@ The crawl is kept in Redis: the embedded one in the data folder, or the one that
 once) or killed, the same command goes on where it was.
 
 Exit codes: 0 finished, 1 nothing could be fetched, 2 usage or configuration,
-3 the store cannot be reached, 4 items could not be written, 130 interrupted.`,
+3 the store cannot be reached, 4 items could not be written, 5 given up by the other
+nodes (run it again), 130 interrupted.`,
 		Example: `  node crawl https://example.org/ -o pages.jsonl
   node crawl https://example.org/ -s DOWNLOAD_DELAY=2 --depth 3 --max-pages 500
   node crawl --seeds urls.txt --redis redis://127.0.0.1:6379/0 --name shop`,
@@ -269,6 +270,9 @@ func (r *crawlRun) wait(ctx context.Context, finished <-chan struct{}, t *termin
 				r.reason = "closespider_pagecount"
 				return r.end(ctx, stopScreen, t)
 			}
+		case <-r.node.evicted():
+			stopScreen()
+			return r.node.abandon()
 		case <-t.interrupts:
 			r.reason = "shutdown"
 			return r.interrupted(ctx, stopScreen, t)

@@ -9,6 +9,7 @@ const (
 	exitUsage       = 2   // usage or configuration
 	exitStore       = 3   // the store cannot be reached or used
 	exitExport      = 4   // the crawl is over, but items could not be written to -o
+	exitEvicted     = 5   // the other nodes have given this one up; a supervisor starts it again
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )
 

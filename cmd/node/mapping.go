@@ -46,7 +46,7 @@ func domainConfig(cfg *config.Config) domain.Config {
 	s := cfg.Scheduler
 	return domain.Config{
 		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
-		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug,
+		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, Wall: clockHook(os.Environ()),
 	}.WithDefaults()
 }
 
@@ -63,7 +63,7 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 }
 
 func schedulerConfig(cfg *config.Config) scheduler.Config {
-	return scheduler.Config{SeedBatch: cfg.Redis.StartURLsBatchSize}.WithDefaults()
+	return scheduler.Config{SeedBatch: cfg.Redis.StartURLsBatchSize, Adopt: cfg.Scheduler.SlotTTL}.WithDefaults()
 }
 
 func pipelineConfig(cfg *config.Config) pipeline.Config {
@@ -72,13 +72,14 @@ func pipelineConfig(cfg *config.Config) pipeline.Config {
 	return c.WithDefaults()
 }
 
-func rqueueConfig(cfg *config.Config, exclusive bool) rqueue.Config {
+func rqueueConfig(cfg *config.Config, id string, exclusive bool) rqueue.Config {
 	s := cfg.Scheduler
 	shards := cfg.Redis.Shards
 	return rqueue.Config{
-		Node: memberID(cfg), Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, SeenCache: s.SeenCache, Exclusive: exclusive,
+		Node: id, Shards: shards, TTL: s.SlotTTL, Margin: s.SlotMargin, SeenCache: s.SeenCache, Exclusive: exclusive,
 		ShardOf: func(host string) int { return weburl.Shard(host, shards) },
 		Fault:   faultHook(os.Environ()),
+		Trace:   traceHook(os.Environ()),
 	}
 }
 

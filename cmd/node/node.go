@@ -18,7 +18,9 @@ import (
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/actors/supervise"
+	"orbweaver/cluster"
 	"orbweaver/config"
+	"orbweaver/core/invariant"
 	"orbweaver/core/rqueue"
 	"orbweaver/messages"
 	"orbweaver/store"
@@ -29,6 +31,7 @@ import (
 type Node struct {
 	cfg      *config.Config
 	log      *logrus.Logger
+	id       string // member id, of this start of the process
 	store    *store.Store
 	frontier *rqueue.Frontier
 	system   *actor.ActorSystem
@@ -37,6 +40,12 @@ type Node struct {
 	client   *fetcher.Client
 	counters *pipeline.Counters
 	admin    *adminServer
+	checks   *invariant.Checks
+	places   *places
+	provider cluster.Provider // nil before the node has joined
+
+	following sync.WaitGroup
+	left      chan struct{} // closed when the placement is no longer followed
 
 	scheduler, domains, pipeline *actor.PID
 
@@ -53,10 +62,13 @@ type Node struct {
 // Close stops them in the reverse order.
 func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*Node, error) {
 	n := &Node{
-		cfg: cfg, log: log, registry: supervise.NewRegistry(), counters: &pipeline.Counters{},
+		cfg: cfg, log: log, id: memberID(cfg), left: make(chan struct{}), registry: supervise.NewRegistry(), counters: &pipeline.Counters{},
 		table: domain.NewTable(cfg.Fetch.ConcurrentRequests), exporters: map[*rqueue.Crawl]*actor.PID{},
 		crawlsChanged: make(chan struct{}, 1),
 	}
+	n.checks = invariant.New(func(name invariant.Name, detail string) {
+		log.WithFields(logrus.Fields{"invariant": string(name), "detail": detail}).Error("invariant violated")
+	})
 	var err error
 	if n.client, err = fetcher.New(fetcherConfig(cfg)); err != nil {
 		return nil, usage(err)
@@ -71,21 +83,33 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*No
 	}
 	log.WithField("store", n.store.Describe()).Info("store is open")
 	// 2. The frontier: the node's door to it.
-	n.frontier, err = rqueue.Open(ctx, n.store.Client(), rqueueConfig(cfg, n.store.Embedded()))
+	frontierCfg := rqueueConfig(cfg, n.id, n.store.Embedded())
+	frontierCfg.Checks = n.checks
+	n.frontier, err = rqueue.Open(ctx, n.store.Client(), frontierCfg)
 	if err != nil {
 		return nil, errors.Join(&exitError{exitStore, err}, n.store.Close())
 	}
-	// 3. The actors. The scheduler feeds domains with leases, domains feed their
+	// 3. The door for other nodes, before the actors, whose addresses have it.
+	// 4. The actors. The scheduler feeds domains with leases, domains feed their
 	// fetchers, fetchers the pipeline, the pipeline the frontier.
 	n.system = actor.NewActorSystemWithConfig(actor.Configure(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return newLogBridge(log) })))
-	if err := n.startActors(); err != nil {
+	if err := n.startPeer(); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
-	// 4. The admin endpoint asks all of them.
+	if err := n.startActors(); err != nil {
+		n.places.close()
+		return nil, errors.Join(err, n.store.Close())
+	}
+	// 5. The admin endpoint asks all of them.
 	if n.admin, err = startAdmin(ctx, n); err != nil {
 		n.Close() //nolint:contextcheck // what runs is stopped also when ctx is over
 		return nil, usage(err)
+	}
+	// 6. The cluster: from now on slots are this node's.
+	if err := n.join(ctx); err != nil {
+		n.Close() //nolint:contextcheck // as above
+		return nil, err
 	}
 	return n, nil
 }
@@ -109,7 +133,7 @@ func (n *Node) startActors() error {
 	n.scheduler, err = spawn(messages.SchedulerName, func() actor.Actor {
 		return scheduler.New(schedulerConfig(n.cfg), scheduler.Deps{
 			Frontier: n.frontier, Domains: domainsPID,
-			Room: func() int { return n.table.Room(domainCfg.MaxDomains) }, Log: n.log,
+			Room: func() int { return n.table.Room(domainCfg.MaxDomains) }, Mine: n.places.Mine, Log: n.log,
 		})
 	})
 	if err != nil {
@@ -130,6 +154,7 @@ func (n *Node) startActors() error {
 		return domain.NewSupervisor(domainCfg, domain.Deps{
 			Scheduler: n.scheduler, Pipeline: n.pipeline, Fetcher: fetcherProps,
 			NewConns: n.client.Conns, StoreChanges: n.frontier.StoreChanges, Table: n.table, Log: n.log,
+			Places: n.places, Crawl: n.crawlOf, Checks: n.checks,
 		})
 	})
 	return err
@@ -166,13 +191,14 @@ func ask[T any](n *Node, pid *actor.PID, msg any, timeout time.Duration) (T, err
 	return v, nil
 }
 
-// drain stops the intake and brings everything that is in flight to its end: the
+// drain leaves the cluster, stops the intake and brings everything that is in flight to its end: the
 // domains give back what they have not sent and release their slots, the pipeline
 // commits, the exporters write. With now, fetches are cut off. It is bounded by
 // SHUTDOWN_TIMEOUT.
 func (n *Node) drain(now bool) error {
 	deadline := time.Now().Add(n.cfg.Node.ShutdownTimeout)
 	left := func() time.Duration { return max(time.Second, time.Until(deadline)) }
+	n.leave()
 	_, err := ask[*messages.Drained](n, n.domains, &messages.Drain{Now: now}, left())
 	if err != nil && !now { // slow bodies: cut them off
 		_, err = ask[*messages.Drained](n, n.domains, &messages.Drain{Now: true}, 5*time.Second)
@@ -205,6 +231,8 @@ func (n *Node) Close() {
 	if closed {
 		return
 	}
+	close(n.left)
+	n.following.Wait()
 	n.admin.close(func(err error) { n.log.WithField("err", err).Debug("admin endpoint not closed in time") })
 	stop := func(pid *actor.PID) {
 		if pid == nil {
@@ -220,6 +248,10 @@ func (n *Node) Close() {
 		stop(pid)
 	}
 	stop(n.scheduler)
+	if n.provider != nil {
+		n.provider.Close()
+	}
+	n.places.close()
 	if err := n.store.Close(); err != nil {
 		n.log.WithField("err", err).Warn("store not closed")
 	}

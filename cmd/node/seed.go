@@ -94,7 +94,7 @@ func pushSeeds(ctx context.Context, cfg *config.Config, name string, payloads []
 		return &exitError{exitStore, err}
 	}
 	defer st.Close() //nolint:errcheck // everything is pushed, or its error is told
-	f, err := rqueue.Open(ctx, st.Client(), rqueueConfig(cfg, false))
+	f, err := rqueue.Open(ctx, st.Client(), rqueueConfig(cfg, memberID(cfg), false))
 	if err != nil {
 		return &exitError{exitStore, err}
 	}

@@ -77,6 +77,8 @@ func (s *service) run(ctx context.Context, t *terminal) error {
 			if s.node.cfg.Log.StatsInterval > 0 {
 				s.tellProgress()
 			}
+		case <-s.node.evicted():
+			return s.node.abandon()
 		case <-t.interrupts:
 			return s.stop(t)
 		case <-ctx.Done():

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"orbweaver/core/rqueue"
 )
 
 // hookPrefix begins the variables that are hooks of tests, no settings.
@@ -46,5 +51,62 @@ func faultHook(env []string) func(point string) {
 			_ = self.Kill()
 		}
 		select {} // nothing more happens here
+	}
+}
+
+// hook is the value of a hook in the environment; "" when it is not set.
+func hook(env []string, name string) string {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, hookPrefix+name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// tracedStep is a line of the history of slot leases.
+type tracedStep struct {
+	Op       string `json:"op"`
+	Slot     string `json:"slot"`
+	Node     string `json:"node"`
+	Token    string `json:"token"`
+	Held     string `json:"held"`
+	Err      string `json:"err"`
+	Unknown  bool   `json:"unknown,omitempty"`
+	CallNS   int64  `json:"call_ns"`
+	ReturnNS int64  `json:"return_ns"`
+}
+
+// traceHook appends every step on a slot's lease to the file that LEASE_LOG names;
+// nil when it names none.
+func traceHook(env []string) func(rqueue.Trace) {
+	path := hook(env, "LEASE_LOG")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err) // a test's mistake
+	}
+	var mu sync.Mutex
+	return func(t rqueue.Trace) {
+		line, _ := json.Marshal(tracedStep{t.Op, t.Slot, t.Node, t.Token, t.Held, t.Err, t.Unknown, t.CallNS, t.ReturnNS})
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = f.Write(append(line, '\n'))
+	}
+}
+
+// clockHook is the wall clock, off by as many seconds as the file says that CLOCK
+// names; nil when it names none.
+func clockHook(env []string) func() time.Time {
+	path := hook(env, "CLOCK")
+	if path == "" {
+		return nil
+	}
+	return func() time.Time {
+		text, _ := os.ReadFile(path) //nolint:gosec // a test's own file
+		off, _ := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+		return time.Now().Round(0).Add(time.Duration(off * float64(time.Second)))
 	}
 }
