@@ -140,7 +140,8 @@ type Provider interface {
 	Start(ctx context.Context) error
 	// Topology is who the members are, as last heard; without members before Start.
 	Topology() *Topology
-	// Placement is the current one, kept up to date in the background; asking costs nothing.
+	// Placement is the current one, kept up to date in the background; asking costs
+	// nothing. For a moment it may be of the Topology before.
 	Placement() *placement.Map
 	// Fence is the local time after which nothing may be sent to a site: others may
 	// take this node for dead then. It moves on with every good heartbeat, and may be asked

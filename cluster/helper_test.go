@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,15 +64,16 @@ func ids(r *Redis) []string {
 	return ids
 }
 
-// sees waits until a node knows exactly these members.
+// sees waits until a node knows exactly these members, and places slots on them.
 func sees(t *testing.T, r *Redis, want ...string) {
 	t.Helper()
-	until(t, r, func() bool { return fmt.Sprint(ids(r)) == fmt.Sprint(want) }, "want "+fmt.Sprint(want))
-	owners := map[string]bool{}
-	for _, m := range r.Placement().Members() {
-		owners[m.ID] = true
-	}
-	require.Len(t, owners, len(want))
+	until(t, r, func() bool {
+		var placed []string
+		for _, m := range r.Placement().Members() {
+			placed = append(placed, m.ID)
+		}
+		return slices.Equal(ids(r), want) && slices.Equal(placed, want)
+	}, fmt.Sprint("want ", want))
 }
 
 // until waits for a condition that a change of the placement makes true.
