@@ -59,6 +59,7 @@ func (c Config) Validate() error {
 type Deps struct {
 	Inspector Inspector
 	Crawler   Crawler
+	Cluster   Cluster
 	Metrics   prometheus.Gatherer
 	Log       logrus.FieldLogger
 	// Health says why the node is not well; nil, as a function or an answer, is well.
@@ -75,7 +76,7 @@ type Server struct {
 
 // New makes a Server that does not listen yet. It panics on a missing Dep.
 func New(cfg Config, deps Deps) (*Server, error) {
-	if deps.Inspector == nil || deps.Crawler == nil || deps.Metrics == nil || deps.Log == nil {
+	if deps.Inspector == nil || deps.Crawler == nil || deps.Cluster == nil || deps.Metrics == nil || deps.Log == nil {
 		panic("admin: missing dependency")
 	}
 	if err := cfg.Validate(); err != nil {

@@ -98,6 +98,10 @@ func (b *backend) Seed(ctx context.Context, crawl string, payloads [][]byte) ([]
 	return refused, nil
 }
 
+func (b *backend) Nodes(context.Context) ([]admin.Node, error) {
+	return []admin.Node{{ID: "n1", Self: true, Address: "10.0.0.1:7080", Admin: "http://10.0.0.1:6080", Version: "1", Weight: 2, Share: 0.5, Age: admin.Seconds(time.Second)}}, nil
+}
+
 func newServer(t *testing.T, b *backend, cfg admin.Config) *admin.Server {
 	t.Helper()
 	log := logrus.New()
@@ -109,7 +113,7 @@ func newServer(t *testing.T, b *backend, cfg admin.Config) *admin.Server {
 	if cfg.Address == "" {
 		cfg.Address = "127.0.0.1:0"
 	}
-	s, err := admin.New(cfg, admin.Deps{Inspector: b, Crawler: b, Metrics: reg, Log: log, Health: b.health})
+	s, err := admin.New(cfg, admin.Deps{Inspector: b, Crawler: b, Cluster: b, Metrics: reg, Log: log, Health: b.health})
 	require.NoError(t, err)
 	return s
 }
@@ -215,6 +219,23 @@ func TestPaginateGoesThroughAll(t *testing.T) {
 	gone := admin.Paginate(domains(), admin.DomainQuery{Limit: 9, Sort: "slot", After: "a.examplf"})
 	require.Equal(t, []string{"b.example", "c.example"}, slots(gone), "the domain that the page ended with is gone")
 	require.Equal(t, admin.DomainPage{Domains: []admin.Domain{}}, admin.Paginate(nil, admin.DomainQuery{}))
+}
+
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	w := call(t, &backend{}, "GET", "/api/v1/nodes", "", nil)
+	require.Equal(t, 200, w.Code)
+	require.JSONEq(t, `{"nodes": [{"id": "n1", "self": true, "address": "10.0.0.1:7080", "admin": "http://10.0.0.1:6080",
+		"version": "1", "weight": 2, "share": 0.5, "age_s": 1}]}`, w.Body.String())
+}
+
+// A node that is not well is alive: nobody should restart it for it.
+func TestLiveness(t *testing.T) {
+	t.Parallel()
+	sick := &backend{health: func(context.Context) error { return errors.New("redis is gone") }}
+	require.Equal(t, 200, call(t, sick, "GET", "/livez", "", nil).Code)
+	require.Equal(t, 503, call(t, sick, "GET", "/readyz", "", nil).Code)
+	require.Equal(t, 200, call(t, &backend{}, "GET", "/readyz", "", nil).Code)
 }
 
 func TestHealthAndMetrics(t *testing.T) {

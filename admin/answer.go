@@ -15,6 +15,7 @@ type errorBody struct {
 type errorDetail struct {
 	Code    string `json:"code"` // for programs
 	Message string `json:"message"`
+	Node    *Node  `json:"node,omitempty"` // who should be asked instead
 }
 
 func writeError(w http.ResponseWriter, status int, code, message string) {
@@ -33,7 +34,11 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 
 // fail answers with an error of the backend, and logs what is not the client's doing.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var elsewhere *ElsewhereError
 	switch {
+	case errors.As(err, &elsewhere):
+		writeJSON(w, http.StatusNotFound, errorBody{errorDetail{Code: "elsewhere", Message: err.Error(), Node: &elsewhere.Owner}})
+		return
 	case errors.Is(err, ErrNotFound):
 		writeError(w, http.StatusNotFound, "not_found", err.Error())
 		return

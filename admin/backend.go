@@ -15,14 +15,46 @@ var (
 	ErrUnavailable = errors.New("unavailable") // 503: the store cannot be reached, the node stops
 )
 
+// ElsewhereError says that another node should have a domain; it is answered with 404
+// and the owner.
+type ElsewhereError struct {
+	Slot  string
+	Owner Node
+}
+
+func (e *ElsewhereError) Error() string {
+	return "domain " + e.Slot + " is not live on this node; node " + e.Owner.ID + " should have it"
+}
+
+// Unwrap makes it an ErrNotFound.
+func (e *ElsewhereError) Unwrap() error { return ErrNotFound }
+
 // Inspector shows what runs on the node.
 type Inspector interface {
 	// Actors lists the actors, parents before their children.
 	Actors(ctx context.Context) ([]Actor, error)
 	// Domains gives one page; Paginate does it for a backend that has them all.
 	Domains(ctx context.Context, q DomainQuery) (DomainPage, error)
-	// Domain gives one domain, or an error that wraps ErrNotFound.
+	// Domain gives one domain, or an error that wraps ErrNotFound, or an *ElsewhereError.
 	Domain(ctx context.Context, slot string) (Domain, error)
+}
+
+// Cluster knows the nodes.
+type Cluster interface {
+	// Nodes lists the members as this node sees them, itself among them.
+	Nodes(ctx context.Context) ([]Node, error)
+}
+
+// Node is one member of the cluster.
+type Node struct {
+	ID      string  `json:"id"`
+	Self    bool    `json:"self,omitempty"` // the node that answers
+	Address string  `json:"address,omitempty"`
+	Admin   string  `json:"admin,omitempty"` // URL of its endpoint
+	Version string  `json:"version"`
+	Weight  float64 `json:"weight"` // of its whole share
+	Share   float64 `json:"share"`  // of the slots, now: less than its weight gives while it is new
+	Age     Seconds `json:"age_s"`  // since it joined
 }
 
 // Crawler knows the crawls.

@@ -12,12 +12,15 @@ import (
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", allow(http.MethodGet, s.health))
+	mux.HandleFunc("/livez", allow(http.MethodGet, s.live))
+	mux.HandleFunc("/readyz", allow(http.MethodGet, s.health))
 	mux.HandleFunc("/metrics", allow(http.MethodGet, promhttp.HandlerFor(s.deps.Metrics, promhttp.HandlerOpts{
 		ErrorLog:            log.New(logWriter{s.deps.Log}, "", 0),
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: 4,
 	}).ServeHTTP))
 	mux.HandleFunc("/api/v1/actors", allow(http.MethodGet, s.actors))
+	mux.HandleFunc("/api/v1/nodes", allow(http.MethodGet, s.nodes))
 	mux.HandleFunc("/api/v1/domains", allow(http.MethodGet, s.domains))
 	mux.HandleFunc("/api/v1/domains/{slot}", allow(http.MethodGet, s.domain))
 	mux.HandleFunc("/api/v1/crawls", allow(http.MethodGet, s.crawls))
@@ -47,6 +50,24 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, struct {
 		Status string `json:"status"`
 	}{"ok"})
+}
+
+// live answers as long as the process does.
+func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, struct {
+		Status string `json:"status"`
+	}{"ok"})
+}
+
+func (s *Server) nodes(w http.ResponseWriter, r *http.Request) {
+	list, err := s.deps.Cluster.Nodes(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Nodes []Node `json:"nodes"`
+	}{orEmpty(list)})
 }
 
 func (s *Server) actors(w http.ResponseWriter, r *http.Request) {

@@ -73,8 +73,22 @@ func (a *Actor) poll(crawls []*crawlState, room int, look bool) *polled {
 			errs = append(errs, err)
 		}
 	}
+	if look && len(out.wake) > 0 {
+		errs = append(errs, a.audit(out.wake[rand.N(len(out.wake))])) //nolint:gosec // a sample
+	}
 	out.err = errors.Join(errs...)
 	return out
+}
+
+// audit looks whether a host's books balance; what does not is counted by the frontier.
+func (a *Actor) audit(ref rqueue.HostRef) error {
+	ctx, cancel := context.WithTimeout(context.Background(), a.cfg.Timeout)
+	defer cancel()
+	_, err := ref.Crawl.Audit(ctx, ref.Host)
+	if errors.Is(err, rqueue.ErrStaleRun) {
+		return nil
+	}
+	return err
 }
 
 func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *polled) error {

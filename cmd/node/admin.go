@@ -28,7 +28,7 @@ func startAdmin(ctx context.Context, n *Node) (*adminServer, error) {
 	registerMetrics(reg, n)
 	listen := func(address string) (*adminServer, error) {
 		s, err := admin.New(admin.Config{Address: address}, admin.Deps{
-			Inspector: inspector{n}, Crawler: crawler{n}, Metrics: reg,
+			Inspector: inspector{n}, Crawler: crawler{n}, Cluster: clusterView{n}, Metrics: reg,
 			Log: n.log.WithField("part", "admin"), Health: n.health,
 		})
 		if err != nil {
@@ -68,15 +68,21 @@ func (a *adminServer) close(log func(error)) {
 	}
 }
 
-// health says why the node is not well: its store does not answer.
+// health says why the node is not ready: its store does not answer, or it is no member.
 func (n *Node) health(ctx context.Context) error {
 	if err := n.store.Client().Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
+	closed := n.closed
+	n.mu.Unlock()
+	switch {
+	case closed || n.places.others.Load() != nil:
 		return errors.New("the node is stopping")
+	case n.places.provider.Load() == nil:
+		return errors.New("the node has not joined the cluster yet")
+	case time.Now().After(n.places.Fence()):
+		return errors.New("the cluster has not heard of the node for long: it sends nothing")
 	}
 	return nil
 }

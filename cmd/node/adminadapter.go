@@ -10,6 +10,7 @@ import (
 
 	"orbweaver/actors/domain"
 	"orbweaver/admin"
+	"orbweaver/cluster"
 	"orbweaver/core/rqueue"
 	"orbweaver/messages"
 )
@@ -117,7 +118,43 @@ func (i inspector) Domain(_ context.Context, slot string) (admin.Domain, error) 
 			}
 		}
 	}
+	if owner, ok := i.n.places.Owner(slot); ok && owner.ID != i.n.id {
+		return admin.Domain{}, &admin.ElsewhereError{Slot: slot, Owner: nodeOf(&owner)}
+	}
 	return admin.Domain{}, fmt.Errorf("%w: no live domain %q on this node (it has nothing due, or is not known)", admin.ErrNotFound, slot)
+}
+
+// clusterView shows the nodes.
+type clusterView struct{ n *Node }
+
+// Nodes implements admin.Cluster.
+func (c clusterView) Nodes(context.Context) ([]admin.Node, error) {
+	provider := c.n.places.provider.Load()
+	if provider == nil {
+		return nil, fmt.Errorf("%w: the node has not joined the cluster yet", admin.ErrUnavailable)
+	}
+	shares, sum := map[string]float64{}, 0.0
+	for _, m := range c.n.places.placement().Members() {
+		shares[m.ID] = m.Weight
+		sum += m.Weight
+	}
+	topology := (*provider).Topology()
+	out := make([]admin.Node, 0, len(topology.Members))
+	for i := range topology.Members {
+		m := &topology.Members[i]
+		node := nodeOf(m)
+		node.Self = m.ID == c.n.id
+		node.Age = admin.Seconds(m.Age + time.Since(topology.At))
+		if sum > 0 {
+			node.Share = shares[m.ID] / sum
+		}
+		out = append(out, node)
+	}
+	return out, nil
+}
+
+func nodeOf(m *cluster.Member) admin.Node {
+	return admin.Node{ID: m.ID, Address: m.Address, Admin: m.Admin, Version: m.Version, Weight: m.Weight}
 }
 
 // crawler shows the crawls and takes seeds.

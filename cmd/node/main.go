@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCrawlCommand(t), newStartCommand(t), newSeedCommand(t), newConfigCommand(t)) //nolint:contextcheck // cobra hands ctx to them, by ExecuteContext
+	root.AddCommand(newCrawlCommand(t), newStartCommand(t), newSeedCommand(t), newConfigCommand(t), newNodesCommand(t), newCrawlsCommand(t), newCertsCommand(t)) //nolint:contextcheck // cobra hands ctx to them, by ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(errOut)

@@ -101,7 +101,9 @@ func (s *service) discover(ctx context.Context) {
 		return
 	}
 	s.lastErr = ""
+	stored := map[string]bool{}
 	for _, info := range infos {
+		stored[info.Name] = true
 		c := s.attached[info.Name]
 		switch {
 		case info.State == rqueue.StateRunning && (c == nil || c.Run() != info.Run):
@@ -112,6 +114,11 @@ func (s *service) discover(ctx context.Context) {
 				s.log.WithFields(logrus.Fields{"crawl": info.Name, "err": err}).Warn("crawl not served")
 			}
 		case info.State != rqueue.StateRunning && c != nil:
+			s.detach(c)
+		}
+	}
+	for name, c := range s.attached {
+		if !stored[name] {
 			s.detach(c)
 		}
 	}
