@@ -22,8 +22,12 @@ type Attach struct {
 // Detach tells the scheduler to leave a crawl alone.
 type Detach struct{ Crawl *rqueue.Crawl }
 
-// Finished reports that a crawl is finished.
-type Finished struct{ Crawl *rqueue.Crawl }
+// Finished reports that a crawl is finished; Elsewhere, that another process finished
+// and closed it, flushed it or deleted it, so that nothing is left to settle.
+type Finished struct {
+	Crawl     *rqueue.Crawl
+	Elsewhere bool
+}
 
 // Snapshot is what the scheduler answers messages.Inspect with.
 type Snapshot struct {
@@ -55,7 +59,7 @@ type polled struct {
 	adopt    []rqueue.HostRef // nobody looks at them, and they are not this node's
 	nextDue  time.Duration    // until the next host becomes due; < 0: none
 	more     bool             // a limit was reached: poll again at once
-	finished []*rqueue.Crawl
+	finished []*Finished
 	err      error
 }
 

@@ -69,7 +69,11 @@ func (a *Actor) poll(crawls []*crawlState, room int, look bool) *polled {
 		ctx, cancel := context.WithTimeout(context.Background(), a.cfg.Timeout)
 		err := a.pollCrawl(ctx, c, room, out)
 		cancel()
-		if err != nil && !errors.Is(err, rqueue.ErrNotRunning) {
+		switch {
+		case err == nil || errors.Is(err, rqueue.ErrNotRunning):
+		case errors.Is(err, rqueue.ErrStaleRun):
+			out.finished = append(out.finished, &Finished{Crawl: c.Crawl, Elsewhere: true})
+		default:
 			errs = append(errs, err)
 		}
 	}
@@ -127,7 +131,7 @@ func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *pol
 			return err
 		}
 		if done {
-			out.finished = append(out.finished, c.Crawl)
+			out.finished = append(out.finished, &Finished{Crawl: c.Crawl})
 		}
 	}
 	return seedErr
@@ -155,9 +159,11 @@ func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
 	a.adopt(ctx, msg)
 	for _, done := range msg.finished {
 		for _, c := range a.crawls {
-			if c.Crawl == done && !c.done {
+			if c.Crawl == done.Crawl && !c.done {
 				c.done = true
-				ctx.Send(c.Report, &Finished{Crawl: done})
+				if c.Report != nil {
+					ctx.Send(c.Report, done)
+				}
 			}
 		}
 	}

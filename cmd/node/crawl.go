@@ -145,6 +145,8 @@ type crawlRun struct {
 	started time.Time
 	before  map[string]int64 // the crawl's statistics when this run began
 	reason  string           // finish_reason
+	// elsewhere: another process finished and closed the crawl, flushed or deleted it.
+	elsewhere bool
 }
 
 func runCrawl(ctx context.Context, cfg *config.Config, seeds []cliSeed, opt crawlOptions, t *terminal) error {
@@ -189,8 +191,9 @@ func outputOf(opt crawlOptions) (*output, error) {
 	return o, o.check()
 }
 
-// open opens or resumes the crawl, lets its seeds in and hands it to the actors.
-func (r *crawlRun) open(ctx context.Context, name string, seeds []cliSeed, out *output) (<-chan struct{}, error) {
+// open opens or resumes the crawl (the channel it gives says when that is finished, and
+// whether elsewhere), lets its seeds in and hands it to the actors.
+func (r *crawlRun) open(ctx context.Context, name string, seeds []cliSeed, out *output) (<-chan bool, error) {
 	spec := crawlSpec(r.cfg, name)
 	spec.Persist = r.cfg.Scheduler.Persist
 	spec.Export = out != nil
@@ -221,10 +224,10 @@ func (r *crawlRun) open(ctx context.Context, name string, seeds []cliSeed, out *
 	if limit := r.cfg.Crawl.CloseSpiderPageCount; limit > 0 {
 		r.node.table.LimitPages(r.crawl, int64(limit), 0)
 	}
-	finished := make(chan struct{})
+	finished := make(chan bool, 1)
 	report := r.node.system.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
-		if _, ok := c.Message().(*scheduler.Finished); ok {
-			close(finished)
+		if msg, ok := c.Message().(*scheduler.Finished); ok {
+			finished <- msg.Elsewhere
 			c.Stop(c.Self())
 		}
 	}))
@@ -257,12 +260,12 @@ func (r *crawlRun) letIn(ctx context.Context, seeds []cliSeed, job *jobOf) error
 }
 
 // wait ends the run: finished, its page budget used up, or interrupted.
-func (r *crawlRun) wait(ctx context.Context, finished <-chan struct{}, t *terminal, stopScreen func()) error {
+func (r *crawlRun) wait(ctx context.Context, finished <-chan bool, t *terminal, stopScreen func()) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
-		case <-finished:
+		case r.elsewhere = <-finished:
 			r.reason = "finished"
 			return r.end(ctx, stopScreen, t)
 		case <-tick.C:
@@ -294,7 +297,7 @@ func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) erro
 	if err != nil {
 		return &exitError{exitStore, err}
 	}
-	if r.reason == "finished" && exportErr == nil { // else the next run ends it
+	if r.reason == "finished" && !r.elsewhere && exportErr == nil { // else the next run ends it
 		r.settle(ctx)
 	}
 	switch {
