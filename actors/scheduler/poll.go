@@ -151,6 +151,24 @@ func (a *Actor) adopt(ctx actor.Context, msg *polled) {
 	}
 }
 
+// pause is how long to wait for the next poll: longer and longer while there is
+// nothing to be found and nobody waits for an end.
+func (a *Actor) pause(msg *polled) time.Duration {
+	quiet := len(msg.wake) == 0 && len(msg.finished) == 0 && !msg.more
+	for _, c := range a.crawls {
+		quiet = quiet && (c.done || !c.FinishWhenIdle)
+	}
+	if !quiet {
+		a.quiet = 0
+		return a.cfg.Poll
+	}
+	a.quiet++
+	return min(a.cfg.Poll*time.Duration(max(1, a.quiet/quietPolls)), max(a.cfg.Poll, a.cfg.PollIdle))
+}
+
+// quietPolls is how many polls that find nothing make the pause grow by one more.
+const quietPolls = 8
+
 func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
 	a.note(&a.pollErr, msg.err)
 	if len(msg.wake) > 0 {
@@ -174,7 +192,7 @@ func (a *Actor) onPolled(ctx actor.Context, msg *polled) {
 	a.closeSessions(a.retired)
 	a.retired = nil
 	a.checkDrained(ctx)
-	d := a.cfg.Poll
+	d := a.pause(msg)
 	if msg.nextDue >= 0 && msg.nextDue < d {
 		d = max(msg.nextDue, 20*time.Millisecond)
 	}

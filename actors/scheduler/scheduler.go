@@ -28,6 +28,7 @@ type Config struct {
 	BatchMax  int           // most steps in one pipeline; default 128
 	Pipelines int           // pipelines on their way at once; default 2
 	Poll      time.Duration // the due index and the seeds are read this often; default 250 ms
+	PollIdle  time.Duration // when there has been nothing for long, this often; default 1 s
 	Look      time.Duration // the store is looked at this often, for what it may have forgotten; default 1 s
 	Wakes     int           // most hosts woken by one poll; default 1000
 	SeedBatch int           // seeds claimed at once (REDIS_START_URLS_BATCH_SIZE); default 256
@@ -44,6 +45,7 @@ func (c Config) WithDefaults() Config {
 	c.BatchMax = cmp.Or(c.BatchMax, 128)
 	c.Pipelines = cmp.Or(c.Pipelines, 2)
 	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
+	c.PollIdle = cmp.Or(c.PollIdle, time.Second)
 	c.Look = cmp.Or(c.Look, time.Second)
 	c.Wakes = cmp.Or(c.Wakes, 1000)
 	c.SeedBatch = cmp.Or(c.SeedBatch, 256)
@@ -87,6 +89,7 @@ type Actor struct {
 	polling  bool
 	pollSoon bool // something happened: poll again at once
 	pollSeq  int
+	quiet    int // polls in a row that found nothing
 	timer    *time.Timer
 	lastPoll time.Time
 	lastLook time.Time     // at the store itself

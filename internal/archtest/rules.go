@@ -54,6 +54,7 @@ func rules() map[string][]string {
 		// Tools of the repository.
 		"scripts/conformance": {},
 		"scripts/placement":   {"core/placement"},
+		"scripts/wakelag":     {"core/..."},
 
 		// For tests.
 		"internal/actortest": {"core/...", "messages"},
@@ -80,7 +81,7 @@ func foreign() map[string][]string {
 	return map[string][]string{
 		"github.com/asynkron/protoactor-go": actors,
 		"github.com/valyala/fasthttp":       {"actors/fetcher", "cmd/node", "internal/webtest", "e2e"},
-		"github.com/redis/go-redis":         {"core/rqueue", "cluster", "store", "cmd/node", "internal/redistest", "e2e/..."},
+		"github.com/redis/go-redis":         {"core/rqueue", "cluster", "store", "cmd/node", "scripts/wakelag", "internal/redistest", "e2e/..."},
 		"github.com/alicebob/miniredis":     {"store", "internal/redistest"},
 		"net/http":                          {"actors/...", "admin", "export", "cmd/...", "internal/...", "e2e/..."},
 		"github.com/stretchr/testify":       tests,
