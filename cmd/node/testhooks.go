@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"slices"
@@ -69,10 +70,8 @@ type tracedStep struct {
 	Op       string `json:"op"`
 	Slot     string `json:"slot"`
 	Node     string `json:"node"`
-	Token    string `json:"token"`
-	Held     string `json:"held"`
+	Token    string `json:"token"` // that it was done under; of acquire, the new one
 	Err      string `json:"err"`
-	Unknown  bool   `json:"unknown,omitempty"`
 	CallNS   int64  `json:"call_ns"`
 	ReturnNS int64  `json:"return_ns"`
 }
@@ -90,7 +89,10 @@ func traceHook(env []string) func(rqueue.Trace) {
 	}
 	var mu sync.Mutex
 	return func(t rqueue.Trace) {
-		line, _ := json.Marshal(tracedStep{t.Op, t.Slot, t.Node, t.Token, t.Held, t.Err, t.Unknown, t.CallNS, t.ReturnNS})
+		if t.Op == "recover" { // it changes no lease of a slot
+			return
+		}
+		line, _ := json.Marshal(tracedStep{t.Op, t.Slot, t.Node, cmp.Or(t.Held, t.Token), t.Err, t.CallNS, t.ReturnNS})
 		mu.Lock()
 		defer mu.Unlock()
 		_, _ = f.Write(append(line, '\n'))

@@ -14,6 +14,7 @@ type Arrival struct {
 	Path    string
 	Page    int // -1: not a page
 	Attempt int
+	Agent   string // the User-Agent
 	Start   time.Time
 	End     time.Time     // zero: not ended
 	Status  int           // 0: dropped, abandoned by the client, or not ended
@@ -41,7 +42,7 @@ func (r *record) begin(v *Visit, start time.Time) *arrival {
 	key := strconv.Itoa(v.Host) + v.Path
 	r.attempts[key]++
 	v.Attempt = r.attempts[key]
-	a := &arrival{Host: v.Host, Path: v.Path, Page: v.Page, Attempt: v.Attempt, Start: start}
+	a := &arrival{Host: v.Host, Path: v.Path, Page: v.Page, Attempt: v.Attempt, Agent: v.Header.Get("User-Agent"), Start: start}
 	r.arrivals = append(r.arrivals, a)
 	r.tell()
 	return a
