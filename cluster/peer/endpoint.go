@@ -259,7 +259,7 @@ func finish(stream remote.Remoting_ReceiveClient, gone <-chan error) error {
 	t := time.NewTimer(endTime)
 	defer t.Stop()
 	select {
-	case <-gone:
+	case <-gone: //nolint:errcheck // over is over
 	case <-t.C:
 	}
 	return nil

@@ -50,7 +50,7 @@ type Peer struct {
 	gate    *gate
 	server  *grpc.Server
 
-	ctx     context.Context // ends all outgoing connections
+	ctx     context.Context //nolint:containedctx // ends all outgoing connections
 	cancel  context.CancelFunc
 	closing chan struct{} // closed: send what is queued and end
 	once    sync.Once
@@ -89,7 +89,7 @@ func Start(system *actor.ActorSystem, cfg Config, log logrus.FieldLogger) (*Peer
 	if system.ProcessRegistry.Address != unnamed {
 		return nil, fmt.Errorf("peer: start: the actor system has the address %s already", system.ProcessRegistry.Address)
 	}
-	ln, err := net.Listen("tcp", cfg.Bind)
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", cfg.Bind)
 	if err != nil {
 		return nil, fmt.Errorf("peer: listen at CLUSTER_BIND %s: %w", cfg.Bind, err)
 	}

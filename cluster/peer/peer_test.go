@@ -245,7 +245,7 @@ func TestPanicEndsOneStream(t *testing.T) {
 
 type fakeStream struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // what Context gives
 }
 
 func (s fakeStream) Context() context.Context { return s.ctx }

@@ -220,7 +220,7 @@ func runChild(kind, bind string) {
 		log.SetOutput(io.Discard)
 		p, err := Start(system, Config{Bind: bind, Accept: []string{"google.protobuf.StringValue"}, Targets: []string{probe}}, log)
 		if err != nil {
-			fmt.Println(err)
+			fmt.Println(err) //nolint:forbidigo // the other process reads it
 			os.Exit(1)
 		}
 		address = p.Address()
@@ -232,15 +232,15 @@ func runChild(kind, bind string) {
 		if !ok {
 			return
 		}
-		fmt.Println("got", m.Value)
+		fmt.Println("got", m.Value) //nolint:forbidigo // the other process reads it
 		if to, ok := strings.CutPrefix(m.Value, "answer "); ok {
 			ctx.Send(actor.NewPID(to, probe), wrapperspb.String("answer of the library"))
 		}
 	}), probe)
 	if err != nil {
-		fmt.Println(err)
+		fmt.Println(err) //nolint:forbidigo // the other process reads it
 		os.Exit(1)
 	}
-	fmt.Println("ready", address)
+	fmt.Println("ready", address) //nolint:forbidigo // the other process reads it
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }

@@ -288,7 +288,7 @@ func (r *crawlRun) wait(ctx context.Context, finished <-chan bool, t *terminal, 
 
 // end closes a crawl that is over.
 func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) error {
-	if err := r.node.drain(false); err != nil {
+	if err := r.node.drain(false); err != nil { //nolint:contextcheck // leaving goes on when ctx is over
 		r.log.WithField("err", err).Warn("not everything ended in time")
 	}
 	exportErr := r.node.drainExports(r.crawl)
@@ -327,7 +327,7 @@ func (r *crawlRun) settle(ctx context.Context) {
 func (r *crawlRun) interrupted(ctx context.Context, stopScreen func(), t *terminal) error {
 	r.log.Warn("interrupted: finishing what is in flight; interrupt again to end at once")
 	done := make(chan struct{})
-	go func() {
+	go func() { //nolint:contextcheck // leaving goes on when ctx is over
 		defer close(done)
 		if err := r.node.drain(false); err != nil {
 			r.log.WithField("err", err).Warn("not everything ended in time")

@@ -94,7 +94,7 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*No
 	// fetchers, fetchers the pipeline, the pipeline the frontier.
 	n.system = actor.NewActorSystemWithConfig(actor.Configure(actor.WithLoggerFactory(
 		func(*actor.ActorSystem) *slog.Logger { return newLogBridge(log) })))
-	if err := n.startPeer(); err != nil {
+	if err := n.startPeer(); err != nil { //nolint:contextcheck // peers are served as long as the node lives
 		return nil, errors.Join(err, n.store.Close())
 	}
 	if err := n.startActors(); err != nil {

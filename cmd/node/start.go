@@ -80,9 +80,9 @@ func (s *service) run(ctx context.Context, t *terminal) error {
 		case <-s.node.evicted():
 			return s.node.abandon()
 		case <-t.interrupts:
-			return s.stop(t)
+			return s.stop(t) //nolint:contextcheck // leaving goes on when ctx is over
 		case <-ctx.Done():
-			return s.stop(t)
+			return s.stop(t) //nolint:contextcheck // leaving goes on when ctx is over
 		}
 	}
 }

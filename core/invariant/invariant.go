@@ -67,8 +67,8 @@ type counter struct {
 // each name, the first always. report may be nil; it is called on the goroutine
 // that found the violation, by several at once.
 func New(report func(n Name, detail string)) *Checks {
-	began := time.Now() //nolint:forbidigo // how often to report, no decision
-	return newChecks(report, func() time.Duration { return time.Since(began) })
+	began := time.Now()                                                         //nolint:forbidigo // how often to report, no decision
+	return newChecks(report, func() time.Duration { return time.Since(began) }) //nolint:forbidigo // as above
 }
 
 func newChecks(report func(Name, string), now func() time.Duration) *Checks {

@@ -44,8 +44,10 @@ func TestAuditHolds(t *testing.T) {
 			require.NoError(t, a.Err)
 			require.Empty(t, a.Broken, "%+v", a)
 		}
-		require.Equal(t, HostAudit{Host: host(0), Indexed: true, Known: true, Letters: 1,
-			Counts: Counts{Waiting: 1, Delayed: 1, Leased: 1, Done: 1, Dead: 1, Seen: 5, Forgotten: 1}}, audits[1])
+		require.Equal(t, HostAudit{
+			Host: host(0), Indexed: true, Known: true, Letters: 1,
+			Counts: Counts{Waiting: 1, Delayed: 1, Leased: 1, Done: 1, Dead: 1, Seen: 5, Forgotten: 1},
+		}, audits[1])
 		none, err := b.c.Audit(b.ctx)
 		require.NoError(t, err)
 		require.Empty(t, none)
@@ -62,27 +64,33 @@ func TestAuditFinds(t *testing.T) {
 	}{
 		{
 			"a request lost", func(b *bundle, h *hostKeys) { b.rdb.ZPopMin(b.ctx, text(h.request), 1) },
-			[]invariant.Name{invariant.RequestsLost}, "requests -1",
+			[]invariant.Name{invariant.RequestsLost},
+			"requests -1",
 		},
 		{
 			"a request counted twice", func(b *bundle, h *hostKeys) { b.rdb.HIncrBy(b.ctx, text(h.meta), "done", 1) },
-			[]invariant.Name{invariant.RequestsLost}, "requests +1",
+			[]invariant.Name{invariant.RequestsLost},
+			"requests +1",
 		},
 		{
 			"a dead letter lost", func(b *bundle, h *hostKeys) { b.rdb.RPop(b.ctx, text(h.dead)) },
-			[]invariant.Name{invariant.DeadLettersLost}, "dead letters -1",
+			[]invariant.Name{invariant.DeadLettersLost},
+			"dead letters -1",
 		},
 		{
 			"no due entry", func(b *bundle, h *hostKeys) { b.rdb.ZRem(b.ctx, text(h.shard.index), h.host) },
-			[]invariant.Name{invariant.HostUnindexed}, "no due entry",
+			[]invariant.Name{invariant.HostUnindexed},
+			"no due entry",
 		},
 		{
 			"not known", func(b *bundle, h *hostKeys) { b.rdb.SRem(b.ctx, text(h.shard.known), h.host) },
-			[]invariant.Name{invariant.HostUnknown}, "a flush does not find it",
+			[]invariant.Name{invariant.HostUnknown},
+			"a flush does not find it",
 		},
 		{
 			"all counts lost", func(b *bundle, h *hostKeys) { b.rdb.Del(b.ctx, text(h.meta)) },
-			[]invariant.Name{invariant.RequestsLost, invariant.DeadLettersLost}, "requests +3",
+			[]invariant.Name{invariant.RequestsLost, invariant.DeadLettersLost},
+			"requests +3",
 		},
 	}
 	for _, tt := range tests {

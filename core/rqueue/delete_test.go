@@ -279,7 +279,7 @@ func TestFlushAndDeleteUnderLoad(t *testing.T) {
 		nf, nc := opened(n)
 		w := &loader{f: nf, c: nc, s: nf.NewSession(), rng: rand.New(rand.NewPCG(seed, uint64(n))), pages: &pages, stale: &stale} //nolint:gosec // replayable
 		wg.Go(func() {
-			defer w.s.Close()
+			defer w.s.Close() //nolint:errcheck // the test is over
 			for {
 				select {
 				case <-stop:

@@ -3,7 +3,6 @@ package rqueue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -335,7 +334,7 @@ func TestStoreIsFull(t *testing.T) {
 		require.Greater(t, w.errs, before)
 		_, _, err := w.s.Enqueue(w.ctx, []Link{webLink(w.c, 0, 99)})
 		var se *StoreError
-		require.True(t, errors.As(err, &se), "%v", err)
+		require.ErrorAs(t, err, &se)
 		require.Contains(t, se.Reply, "OOM")
 		require.NoError(t, w.direct.ConfigSet(w.ctx, "maxmemory", "0").Err())
 		w.crawl()

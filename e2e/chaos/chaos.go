@@ -101,10 +101,10 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	if err := r.store.ready(ctx); err != nil {
 		return nil, err
 	}
-	r.site = newSite(tb, cfg.Hosts, cfg.Delay)
+	r.site = newSite(tb, cfg.Hosts, cfg.Delay) //nolint:contextcheck // the testbed has it
 	r.intake = newIntake(r.site, r.store.client)
 	defer r.killAll()
-	if err := r.crawl(); err != nil {
+	if err := r.crawl(); err != nil { //nolint:contextcheck // the run has it
 		return nil, err
 	}
 	return r.report, nil

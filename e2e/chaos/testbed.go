@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -35,8 +36,8 @@ func (b *testbed) Fatalf(format string, args ...any) { panic(refusal{fmt.Sprintf
 func (b *testbed) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := len(b.cleanups) - 1; i >= 0; i-- {
-		b.cleanups[i]()
+	for _, cleanup := range slices.Backward(b.cleanups) {
+		cleanup()
 	}
 	b.cleanups = nil
 }

@@ -47,7 +47,7 @@ func Listen(ctx context.Context, addr, target string) (*Proxy, error) {
 		from: map[netip.Addr]Fault{}, conns: map[*conn]struct{}{}, changed: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(ctx)
-	context.AfterFunc(p.ctx, func() { _ = l.Close() })
+	context.AfterFunc(p.ctx, func() { _ = l.Close() }) //nolint:contextcheck // p.ctx is made of ctx
 	p.wg.Go(p.accept)
 	return p, nil
 }
