@@ -124,7 +124,7 @@ func (r *run) crawl() error {
 	defer stopWatching()
 	defer stopFeeding()
 
-	kinds, missing := possible(r.cfg.Kinds, r.cluster, r.store.faketime != "")
+	kinds, missing := possible(r.cfg.Kinds, r.cluster, r.store.shim != "")
 	r.report.Missing = missing
 	for _, k := range Kinds() {
 		if why := missing[k]; why != "" {

@@ -37,15 +37,15 @@ func Kinds() []Kind {
 }
 
 // possible are the kinds that can be drawn, and why the others cannot.
-func possible(wanted []Kind, cluster, faketime bool) (kinds []Kind, missing map[Kind]string) {
+func possible(wanted []Kind, cluster, clock bool) (kinds []Kind, missing map[Kind]string) {
 	missing = map[Kind]string{}
 	for _, k := range Kinds() {
 		switch {
 		case len(wanted) > 0 && !slices.Contains(wanted, k):
 		case !cluster && (k == CutPeers || k == CutBoth || k == NodeClock):
 			missing[k] = "the node has no setting CLUSTER_BIND"
-		case !faketime && k == RedisClock:
-			missing[k] = "libfaketime is not installed"
+		case !clock && k == RedisClock:
+			missing[k] = "the store's clock cannot be moved here"
 		default:
 			kinds = append(kinds, k)
 		}
