@@ -59,7 +59,7 @@ func newNode(t *testing.T) *node {
 	var err error
 	n.frontier, err = rqueue.Open(t.Context(), n.rdb, rqueue.Config{Node: "n1", Exclusive: true, Shards: 4})
 	require.NoError(t, err)
-	cfg := Config{Poll: 20 * time.Millisecond, SeedBatch: 8, Wakes: 100}.WithDefaults()
+	cfg := Config{Poll: 20 * time.Millisecond, SeedBatch: 8, Wakes: 100, Adopt: 300 * time.Millisecond}.WithDefaults()
 	deps := Deps{Frontier: n.frontier, Domains: n.domains.PID, Room: n.hasRoom, Mine: n.mine, Log: log}
 	started := make(chan *actor.PID, 1)
 	parent := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -370,4 +370,37 @@ func TestCrawlsOutliveAPanic(t *testing.T) {
 	n.work(c, "a.test")
 	n.work(c, "b.test")
 	actortest.Expect[*Finished](t, n.owner)
+}
+
+// TestOthersHosts: hosts of another node are left to it, until it has not looked at
+// them for longer than a lease lives.
+func TestOthersHosts(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.mu.Lock()
+	n.away = map[string]bool{"b.test": true, "c.test": true}
+	n.mu.Unlock()
+	c := n.open("shop")
+	n.push(c, "http://a.test/", "http://b.test/", "http://c.test/")
+	n.attach(c, false)
+	require.GreaterOrEqual(t, len(actortest.Expect[*messages.Wake](t, n.domains).Refs), 3, "what is new is for `domains` to pass on")
+	// Long due: nobody has looked.
+	long := float64(time.Now().Add(-time.Minute).UnixMilli())
+	for shard := range 4 {
+		key := fmt.Sprintf("shop:{%d}:hosts", shard)
+		for _, host := range n.rdb.ZRange(t.Context(), key, 0, -1).Val() {
+			if host == "b.test" {
+				require.NoError(t, n.rdb.ZAdd(t.Context(), key, redis.Z{Score: long, Member: host}).Err())
+			}
+		}
+	}
+	for range 1000 {
+		w := actortest.Expect[*messages.Wake](t, n.domains)
+		if w.Here {
+			require.Equal(t, []rqueue.HostRef{{Crawl: c, Host: "b.test"}}, w.Refs)
+			return
+		}
+		require.Equal(t, []rqueue.HostRef{{Crawl: c, Host: "a.test"}}, w.Refs, "c.test is its owner's, b.test for long")
+	}
+	t.Fatal("b.test is never taken")
 }

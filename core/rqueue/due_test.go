@@ -79,3 +79,32 @@ func TestDueAfterClockWasSetBack(t *testing.T) {
 		require.Equal(t, 8*time.Second, d.Later, "entries are of the clock as it is")
 	})
 }
+
+// TestDueLate: an entry that nobody looked at for longer than a lease lives is any
+// node's to take.
+func TestDueLate(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, rdb *redis.Client) {
+		b := newBundle(t, rdb)
+		b.enqueue(b.link("a.test", "/1"))
+		b.time.pass(b.f.cfg.TTL - time.Millisecond)
+		b.enqueue(b.link("b.test", "/1"))
+		due, err := b.c.Due(b.ctx, Cursor{}, 10)
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"a.test", "b.test"}, due.Hosts)
+		require.Nil(t, due.Late)
+		b.time.pass(2 * time.Millisecond)
+		late := map[string]bool{}
+		for cursor := (Cursor{}); ; {
+			due, err := b.c.Due(b.ctx, cursor, 1)
+			require.NoError(t, err)
+			for i, host := range due.Hosts {
+				late[host] = due.Late != nil && due.Late[i]
+			}
+			if cursor = due.Next; cursor.Done() {
+				break
+			}
+		}
+		require.Equal(t, map[string]bool{"a.test": true, "b.test": false}, late)
+	})
+}
