@@ -202,5 +202,35 @@ func (s *store) holdBy(slot, node string, life time.Duration) {
 	})
 }
 
-// crawlOf knows no crawl by name: those of tests have none.
-func (s *store) crawlOf(string, int64) *rqueue.Crawl { return nil }
+// known is the crawl that the tests' nodes know as shop, in its first run.
+var known = new(rqueue.Crawl) //nolint:gochecknoglobals // an identity, never changed
+
+func (s *store) crawlOf(name string, run int64) *rqueue.Crawl {
+	if name == "shop" && run == 1 {
+		return known
+	}
+	return nil
+}
+
+// TestWoken: what another node says of a crawl that is served here is done, even if
+// this node thinks that the host is another's; what it does not understand is left.
+func TestWoken(t *testing.T) {
+	t.Parallel()
+	inBubble(t, exact(time.Second, 1), func(w *world) {
+		for _, host := range []string{"a.test", "b.test", "c.test", "d.test"} {
+			w.store.enqueue(known, host, "http://"+host+"/1")
+		}
+		w.places.move("a.test", true)
+		woken := func(version uint32, run int64, hosts ...string) {
+			w.sys.Root.Send(w.domains, &messages.Woken{Version: version, From: "n2", Crawls: []*messages.CrawlHosts{{Crawl: "shop", Run: run, Hosts: hosts}}})
+		}
+		woken(2, 1, "b.test")
+		woken(0, 1, "b.test")
+		woken(1, 2, "c.test")
+		woken(1, 1, "", "a.test")
+		w.sys.Root.Send(w.domains, &messages.Woken{Version: 1, Crawls: []*messages.CrawlHosts{nil, {Crawl: "other", Run: 1, Hosts: []string{"d.test"}}}})
+		w.pass(30 * time.Second)
+		require.Equal(t, 1, w.store.finished())
+		w.until("a.test left", func() bool { return w.table.Live() == 0 })
+	})
+}

@@ -166,9 +166,17 @@ func (s *Supervisor) forward(away []rqueue.HostRef, released bool) {
 	}
 }
 
+// wokenVersion is the version of messages.Woken that this node understands. What it
+// does not, the due index has as well.
+const wokenVersion = 1
+
 // onWoken takes what another node says. It may know of a newer placement than this
 // one does, so its hosts are started here.
 func (s *Supervisor) onWoken(ctx actor.Context, msg *messages.Woken) {
+	if msg.GetVersion() != wokenVersion {
+		s.log.WithFields(logrus.Fields{"version": msg.GetVersion(), "from": msg.GetFrom()}).Debug("hint of another version left alone")
+		return
+	}
 	for _, ch := range msg.GetCrawls() {
 		c := s.deps.Crawl(ch.GetCrawl(), ch.GetRun())
 		if c == nil {

@@ -37,6 +37,7 @@ type run struct {
 	cluster bool // the node knows membership
 	site    *site
 	store   *store
+	ns      *namespace // of the store; nil: none
 	intake  *intake
 	members []*member
 	lives   map[*process]*life
@@ -91,7 +92,12 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 		return nil, err
 	}
 	r.cluster = settings["CLUSTER_BIND"]
-	if r.store, err = newStore(cfg.Dir); err != nil {
+	if cfg.Namespaces {
+		if r.ns, err = newNamespace(tb); err != nil {
+			return nil, err
+		}
+	}
+	if r.store, err = newStore(ctx, cfg.Dir, r.ns); err != nil {
 		return nil, err
 	}
 	defer r.store.close()
@@ -124,7 +130,7 @@ func (r *run) crawl() error {
 	defer stopWatching()
 	defer stopFeeding()
 
-	kinds, missing := possible(r.cfg.Kinds, r.cluster, r.store.shim != "")
+	kinds, missing := possible(r.cfg.Kinds, r.cluster, r.store.shim != "", r.ns != nil)
 	r.report.Missing = missing
 	for _, k := range Kinds() {
 		if why := missing[k]; why != "" {

@@ -28,6 +28,10 @@ type Config struct {
 	Longest  time.Duration // of a fault, at most; default 20 s, least 5 s
 	Drain    time.Duration // for the crawl to end without faults, at most; default 3 min
 
+	// Namespaces puts Redis into a network namespace, with a link for each member that a
+	// cut takes down, rather than behind proxies. It takes root and Linux.
+	Namespaces bool
+
 	Seed  uint64
 	Kinds []Kind    // faults to draw from; default all that the machine and the node allow
 	Env   []string  // more environment of the nodes

@@ -122,6 +122,10 @@ func cut(store, in, out faultproxy.Fault) func(*member, *Fault) func() {
 // cut sets a member's faults and gives what heals them. Its way to its peers is
 // through their proxies, where it is known by its address.
 func (m *member) cut(store, in, out faultproxy.Fault, reset bool) func() {
+	heal := func() {}
+	if m.link != nil {
+		heal = m.link.cut(store)
+	}
 	m.redis.Set(store)
 	if m.peers != nil {
 		m.peers.Set(in)
@@ -130,6 +134,7 @@ func (m *member) cut(store, in, out faultproxy.Fault, reset bool) func() {
 		}
 	}
 	return func() {
+		heal()
 		if reset {
 			m.redis.Reset()
 		}

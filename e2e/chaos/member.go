@@ -21,7 +21,8 @@ import (
 type member struct {
 	id    int
 	dir   string
-	redis *faultproxy.Proxy // between the member and Redis
+	redis *faultproxy.Proxy // between the member and Redis, when it has no link
+	link  *link             // to Redis's namespace; nil: none
 	peers *faultproxy.Proxy // between the other members and this one; nil: no cluster
 	bind  string            // host:port of its own listener for peers
 	// others are the peers' proxies of all other members.
@@ -53,6 +54,11 @@ func (r *run) newMember(id int) (*member, error) {
 	if m.redis, err = faultproxy.Listen(r.ctx, "127.0.0.1:0", r.store.addr()); err != nil {
 		return nil, err
 	}
+	if r.ns != nil {
+		if m.link, err = r.ns.connect(r.ctx, id); err != nil {
+			return nil, err
+		}
+	}
 	if !r.cluster {
 		return m, nil
 	}
@@ -75,7 +81,11 @@ func (r *run) launch(m *member) error {
 	if err := os.WriteFile(base+".clock", []byte("0\n"), 0o600); err != nil {
 		return fmt.Errorf("chaos: start %s: %w", agent, err)
 	}
-	args := []string{"start", "--redis", "redis://" + m.redis.Addr(), "--name", crawlName, "--scope", "any", "--allow-private", "--admin", "127.0.0.1:0"}
+	redisAt := m.redis.Addr()
+	if m.link != nil {
+		redisAt = r.store.at(m.link)
+	}
+	args := []string{"start", "--redis", "redis://" + redisAt, "--name", crawlName, "--scope", "any", "--allow-private", "--admin", "127.0.0.1:0"}
 	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 	set := []string{
 		"AUTOTHROTTLE_ENABLED=false", "DOWNLOAD_DELAY=" + seconds(r.cfg.Delay), "RANDOMIZE_DOWNLOAD_DELAY=false",

@@ -37,13 +37,15 @@ func Kinds() []Kind {
 }
 
 // possible are the kinds that can be drawn, and why the others cannot.
-func possible(wanted []Kind, cluster, clock bool) (kinds []Kind, missing map[Kind]string) {
+func possible(wanted []Kind, cluster, clock, namespaces bool) (kinds []Kind, missing map[Kind]string) {
 	missing = map[Kind]string{}
 	for _, k := range Kinds() {
 		switch {
 		case len(wanted) > 0 && !slices.Contains(wanted, k):
 		case !cluster && (k == CutPeers || k == CutBoth || k == NodeClock):
 			missing[k] = "the node has no setting CLUSTER_BIND"
+		case namespaces && (k == Loss || k == SlowRedis):
+			missing[k] = "a link of a namespace is cut or whole"
 		case !clock && k == RedisClock:
 			missing[k] = "the store's clock cannot be moved here"
 		default:

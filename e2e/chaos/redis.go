@@ -24,13 +24,15 @@ import (
 type store struct {
 	path, dir string
 	port      int
-	shim      string // library that moves the server's clock; "": it stays
-	back      int    // by how many seconds the server's clock is behind
+	shim      string     // library that moves the server's clock; "": it stays
+	back      int        // by how many seconds the server's clock is behind
+	ns        *namespace // that it runs in; nil: the machine's own
+	control   *link      // into ns, of the run's own
 	proc      *process
 	client    *redis.Client // not through any proxy
 }
 
-func newStore(dir string) (*store, error) {
+func newStore(ctx context.Context, dir string, ns *namespace) (*store, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		if path, err = exec.LookPath("valkey-server"); err != nil {
@@ -45,7 +47,12 @@ func newStore(dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{path: path, dir: dir, port: port, shim: buildShim(dir)}
+	s := &store{path: path, dir: dir, port: port, shim: buildShim(dir), ns: ns}
+	if ns != nil {
+		if s.control, err = ns.connect(ctx, 200); err != nil { // no member has that number
+			return nil, err
+		}
+	}
 	s.client = redis.NewClient(&redis.Options{
 		Addr: s.addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -53,7 +60,16 @@ func newStore(dir string) (*store, error) {
 	return s, nil
 }
 
-func (s *store) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+// addr is where the run itself, and the members' proxies, reach the server.
+func (s *store) addr() string {
+	if s.control != nil {
+		return s.at(s.control)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
+
+// at is the server at the far end of a link.
+func (s *store) at(l *link) string { return net.JoinHostPort(l.far(), strconv.Itoa(s.port)) }
 
 // start starts the server; ready says when it answers.
 func (s *store) start() error {
@@ -64,9 +80,13 @@ func (s *store) start() error {
 		}
 		env = append(env, "LD_PRELOAD="+s.shim, "CHAOS_CLOCK="+s.clockFile())
 	}
-	p, err := startProcess("redis", s.dir, filepath.Join(s.dir, "redis.log"), env, nil, s.path,
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--daemonize", "no", "--save", "",
-		"--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
+	path, in, bind := s.path, []string(nil), "127.0.0.1"
+	if s.ns != nil { // ip becomes the server: one process
+		path, in, bind = "ip", []string{"netns", "exec", s.ns.name, s.path, "--protected-mode", "no"}, "0.0.0.0"
+	}
+	p, err := startProcess("redis", s.dir, filepath.Join(s.dir, "redis.log"), env, nil, path, append(in,
+		"--port", strconv.Itoa(s.port), "--bind", bind, "--dir", s.dir, "--daemonize", "no", "--save", "",
+		"--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")...)
 	if err != nil {
 		return err
 	}

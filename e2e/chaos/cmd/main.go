@@ -37,6 +37,7 @@ func run() int {
 	flag.DurationVar(&cfg.Longest, "longest", 20*time.Second, "of a fault, at most")
 	flag.DurationVar(&cfg.Drain, "drain", 3*time.Minute, "for the crawl to end, at most")
 	flag.Uint64Var(&cfg.Seed, "seed", 1, "decides the faults")
+	flag.BoolVar(&cfg.Namespaces, "netns", false, "Redis in a network namespace whose links are cut; takes root")
 	race := flag.Bool("race", false, "build the node with the race detector")
 	dir := flag.String("dir", "", "`folder` for the logs of all processes; empty: a temporary one, kept when something is bad")
 	out := flag.String("json", "", "`file` for the report as JSON")
