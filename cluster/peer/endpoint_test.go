@@ -22,7 +22,7 @@ const lostLine = "lost or cannot reach a peer, dropping hints for it"
 func TestReachesARestartedPeer(t *testing.T) {
 	t.Parallel()
 	a := startNode(t, Config{})
-	bind := "127.0.0.1:0"
+	bind := "127.0.7.21:0" // an address whose ports no other test takes meanwhile
 	for range 4 {
 		b := startNode(t, Config{Bind: bind})
 		bind = b.Address()
@@ -39,7 +39,7 @@ func TestReachesARestartedPeer(t *testing.T) {
 func TestReachesAKilledAndAFrozenPeer(t *testing.T) {
 	t.Parallel()
 	a := startNode(t, Config{})
-	c := startChild(t, "ours", "127.0.0.1:0")
+	c := startChild(t, "ours", "127.0.7.22:0") // as above
 	reaches(t, a, c.address, c.heard)
 
 	require.NoError(t, c.cmd.Process.Signal(syscall.SIGSTOP))
@@ -52,7 +52,7 @@ func TestReachesAKilledAndAFrozenPeer(t *testing.T) {
 	require.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))
 	reaches(t, a, c.address, c.heard)
 
-	require.NoError(t, c.cmd.Process.Kill())
+	c.kill()
 	for range 100 {
 		a.say(c.address, "to a dead process")
 	}

@@ -158,22 +158,29 @@ type child struct {
 	in      io.WriteCloser
 	address string
 	lines   chan string
+	done    chan struct{} // closed when its output ended
+}
+
+// kill ends the process as kill -9 does, and waits until its port is free.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.done
+	_ = c.cmd.Wait()
 }
 
 func startChild(t *testing.T, kind, bind string) *child {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	c := &child{cmd: exec.Command(exe), lines: make(chan string, 4096)}
+	c := &child{cmd: exec.Command(exe), lines: make(chan string, 4096), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), childEnv+"="+kind, childBind+"="+bind)
 	c.in, err = c.cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := c.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.cmd.Start())
-	done := make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(c.done)
 		for sc := bufio.NewScanner(out); sc.Scan(); {
 			select {
 			case c.lines <- sc.Text():
@@ -181,11 +188,7 @@ func startChild(t *testing.T, kind, bind string) *child {
 			}
 		}
 	}()
-	t.Cleanup(func() {
-		_ = c.cmd.Process.Kill()
-		<-done
-		_ = c.cmd.Wait()
-	})
+	t.Cleanup(c.kill)
 	select {
 	case line := <-c.lines:
 		c.address = strings.TrimPrefix(line, "ready ")
