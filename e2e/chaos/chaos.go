@@ -93,7 +93,7 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	}
 	r.cluster = settings["CLUSTER_BIND"]
 	if cfg.Namespaces {
-		if r.ns, err = newNamespace(tb); err != nil {
+		if r.ns, err = newNamespace(tb); err != nil { //nolint:contextcheck // the testbed has it
 			return nil, err
 		}
 	}

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -39,6 +38,6 @@ type testLog struct{ t *testing.T }
 
 func (l testLog) Write(p []byte) (int, error) {
 	l.t.Helper()
-	l.t.Log(fmt.Sprintf("%s", p))
+	l.t.Log(string(p))
 	return len(p), nil
 }
