@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
+	"orbweaver/core/rqueue"
 	"orbweaver/messages"
 )
 
@@ -26,9 +28,13 @@ type Writer interface {
 type Source interface {
 	// ExportPosition is the file's remembered offset; ok is false when there is none.
 	ExportPosition(ctx context.Context, file string) (offset int64, ok bool, err error)
+	// ExportRead reads the first items, and makes this process their writer for some
+	// seconds. rqueue.ErrExportHeld: another process is.
 	ExportRead(ctx context.Context, n int) ([][]byte, error)
 	// ExportAck forgets n items and remembers the file's offset, in one step.
+	// rqueue.ErrExportHeld: this process is not their writer any more.
 	ExportAck(ctx context.Context, n int, file string, offset int64) error
+	ExportRelease(ctx context.Context) error // it writes no more
 }
 
 // ExportConfig is the exporter's settings.
@@ -37,6 +43,12 @@ type ExportConfig struct {
 	Batch   int           // items in one round
 	Every   time.Duration // a round at least so often while items come
 	Timeout time.Duration // of one call of the store
+	// Look is how often to look for items that other nodes stored, and whether another
+	// process still writes them; default 1 s.
+	Look time.Duration
+	// Yield is how long a drain waits for another process that writes the items; default
+	// 8 s. One that died has its lock no longer then.
+	Yield time.Duration
 }
 
 // drainFails is after how many rounds that failed a drain is given up.
@@ -47,6 +59,9 @@ const drainFails = 3
 // a crash, or a step of unknown outcome, the file is cut back to that size. While
 // the file cannot be written the items stay in the store. An item that no file of
 // its format can hold is dropped and logged.
+//
+// Of several processes that export one crawl, one writes at a time; the others take
+// over when it ends, or is silent for too long.
 //
 //	in   Drain, Inspect     from the node
 //	out  Drained or Failed  to who asked for the drain; after it nothing is written
@@ -60,6 +75,8 @@ type Exporter struct {
 	running, armed bool
 	soon           bool // items came since the round that runs began
 	ended          bool // drained
+	yielding       bool // another process writes
+	drainBy        time.Time
 	fails          int
 	lastErr        string
 	drainTo        *actor.PID
@@ -77,6 +94,8 @@ type ExporterSnapshot struct {
 
 // NewExporter makes the exporter.
 func NewExporter(cfg ExportConfig, source Source, open func(resumeAt int64) (Writer, error), log logrus.FieldLogger) *Exporter {
+	cfg.Look = cmp.Or(cfg.Look, time.Second)
+	cfg.Yield = cmp.Or(cfg.Yield, 8*time.Second)
 	return &Exporter{cfg: cfg, source: source, open: open, log: log.WithField("actor", "exporter")}
 }
 
@@ -138,6 +157,7 @@ func (e *Exporter) onExportTick(ctx actor.Context) {
 func (e *Exporter) onDrain(ctx actor.Context) {
 	e.drainTo = ctx.Sender()
 	e.fails, e.ended = 0, false
+	e.drainBy = time.Now().Add(e.cfg.Yield)
 	e.round(ctx)
 }
 
@@ -163,11 +183,14 @@ func (e *Exporter) round(ctx actor.Context) {
 func (e *Exporter) export() *exported {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Timeout)
 	defer cancel()
-	if err := e.begin(ctx); err != nil {
+	items, err := e.source.ExportRead(ctx, e.cfg.Batch) // first: the file may be another's as well
+	if err != nil {
+		if errors.Is(err, rqueue.ErrExportHeld) && e.writer != nil {
+			e.abandon()
+		}
 		return &exported{err: err}
 	}
-	items, err := e.source.ExportRead(ctx, e.cfg.Batch)
-	if err != nil || len(items) == 0 {
+	if err := e.begin(ctx); err != nil || len(items) == 0 {
 		return &exported{err: err}
 	}
 	bad, err := e.write(items)
@@ -249,18 +272,28 @@ func (e *Exporter) abandon() {
 	e.writer = nil
 }
 
-// finish closes the file for good.
+// finish closes the file for good and lets others write.
 func (e *Exporter) finish() error {
 	if e.writer == nil {
 		return nil
 	}
 	err := e.writer.Close()
 	e.writer = nil
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Timeout)
+	defer cancel()
+	if releaseErr := e.source.ExportRelease(ctx); releaseErr != nil {
+		e.log.WithField("err", releaseErr).Debug("others have to wait until they may write items")
+	}
 	return err
 }
 
 func (e *Exporter) onExported(ctx actor.Context, msg *exported) {
 	e.running = false
+	if errors.Is(msg.err, rqueue.ErrExportHeld) {
+		e.yield(ctx, msg.err)
+		return
+	}
+	e.yielding = false
 	if msg.err != nil {
 		e.failed(ctx, msg.err)
 		return
@@ -277,7 +310,23 @@ func (e *Exporter) onExported(ctx actor.Context, msg *exported) {
 		e.end(ctx, e.finish())
 	case e.soon:
 		e.arm(ctx, e.cfg.Every)
+	default:
+		e.arm(ctx, e.cfg.Look)
 	}
+}
+
+// yield leaves the items to the process that writes them, and takes over when that
+// ends. A drain waits as long as one that is dead may seem to live.
+func (e *Exporter) yield(ctx actor.Context, err error) {
+	if !e.yielding {
+		e.log.WithFields(logrus.Fields{"file": e.cfg.File, "err": err}).Info("items are written by another process for now")
+	}
+	e.yielding = true
+	if e.drainTo != nil && !time.Now().Before(e.drainBy) {
+		e.end(ctx, nil)
+		return
+	}
+	e.arm(ctx, e.cfg.Look)
 }
 
 // end answers a drain. From then on the file is left alone: it is finished, and

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"orbweaver/core/rqueue"
 	"orbweaver/internal/actortest"
 	"orbweaver/messages"
 )
@@ -32,6 +34,8 @@ type shelf struct {
 	lost   bool         // guarded by mu; flushes fail
 	bad    string       // guarded by mu; an item that cannot be written
 	read   chan bool    // guarded by mu; each read waits for one, when it is not nil
+	held   bool         // guarded by mu; another process writes
+	freed  int          // guarded by mu; times released
 	acks   func() error // guarded by mu; what becomes of an acknowledgement; nil: it is stored
 }
 
@@ -43,6 +47,10 @@ func (s *shelf) ExportPosition(context.Context, string) (int64, bool, error) {
 
 func (s *shelf) ExportRead(_ context.Context, n int) ([][]byte, error) {
 	s.mu.Lock()
+	if s.held {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("read: %w", rqueue.ErrExportHeld)
+	}
 	var out [][]byte
 	for _, it := range s.items[:min(n, len(s.items))] {
 		out = append(out, []byte(it))
@@ -55,9 +63,19 @@ func (s *shelf) ExportRead(_ context.Context, n int) ([][]byte, error) {
 	return out, nil
 }
 
+func (s *shelf) ExportRelease(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.freed++
+	return nil
+}
+
 func (s *shelf) ExportAck(_ context.Context, n int, _ string, offset int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held {
+		return fmt.Errorf("ack: %w", rqueue.ErrExportHeld)
+	}
 	if s.acks != nil {
 		if err := s.acks(); err != nil {
 			return err
@@ -309,5 +327,69 @@ func TestExporterDropsBadItems(t *testing.T) {
 		require.Equal(t, &ExporterSnapshot{Rounds: 3, Items: 2, Dropped: 4}, b.snapshot())
 		require.Len(t, s.logs.AllEntries(), 4)
 		require.Equal(t, "bad", s.logs.AllEntries()[0].Data["item"])
+	})
+}
+
+// While another process writes the items the file is not touched, and then this one
+// goes on.
+func TestExporterYields(t *testing.T) {
+	s := &shelf{held: true}
+	exporting(t, s, func(b *bench) {
+		s.add("a", "b")
+		b.pass(time.Minute)
+		require.Zero(t, s.opens)
+		require.Empty(t, s.file)
+		s.change(func() { s.held = false })
+		b.pass(2 * time.Second)
+		require.Equal(t, "ab", s.file)
+		b.drain()
+		actortest.Expect[*messages.Drained](t, b.node)
+		require.Equal(t, 1, s.freed, "others may write at once")
+	})
+}
+
+// A drain waits for another process no longer than a dead one may seem to live.
+func TestExporterDrainYields(t *testing.T) {
+	s := &shelf{held: true}
+	exporting(t, s, func(b *bench) {
+		s.add("a")
+		asked := time.Now()
+		b.drain()
+		actortest.Expect[*messages.Drained](t, b.node)
+		require.InDelta(t, 8, time.Since(asked).Seconds(), 1.1)
+		require.Empty(t, s.file)
+		require.Zero(t, s.freed)
+	})
+}
+
+// An exporter that was silent for too long cuts off what another process may have
+// written too.
+func TestExporterLosesItsPlace(t *testing.T) {
+	s := &shelf{}
+	exporting(t, s, func(b *bench) {
+		s.add("a")
+		b.pass(2 * time.Second)
+		require.Equal(t, "a", s.file)
+		s.change(func() { s.acks = func() error { return rqueue.ErrExportHeld } })
+		s.add("b")
+		b.pass(2 * time.Second)
+		s.change(func() { // the other has written b, and ended
+			s.acks, s.items = nil, []string{"c"}
+		})
+		b.pass(3 * time.Second)
+		b.drain()
+		actortest.Expect[*messages.Drained](t, b.node)
+		require.Equal(t, "ac]", s.file)
+	})
+}
+
+// Items that other nodes stored are written without anybody telling.
+func TestExporterLooks(t *testing.T) {
+	s := &shelf{}
+	exporting(t, s, func(b *bench) {
+		b.pass(5 * time.Second)
+		s.add("a")
+		b.pass(1500 * time.Millisecond)
+		require.Equal(t, "a", s.file)
 	})
 }

@@ -157,6 +157,8 @@ func (s exportSource) ExportRead(ctx context.Context, n int) ([][]byte, error) {
 	return s.c.ExportRead(ctx, n)
 }
 
+func (s exportSource) ExportRelease(ctx context.Context) error { return s.c.ExportRelease(ctx) }
+
 func (s exportSource) ExportAck(ctx context.Context, n int, file string, offset int64) error {
 	_, err := s.c.ExportAck(ctx, n, file, offset)
 	return err

@@ -29,6 +29,7 @@ func (c *Crawl) Delete(ctx context.Context, items bool) error {
 		a.key(c.rejected)
 		a.key(c.seedHosts())
 		a.key(c.dupe)
+		a.key(c.keys.exportLock)
 		if items {
 			a.key(c.items)
 			a.key(c.keys.export)

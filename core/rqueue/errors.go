@@ -8,6 +8,8 @@ var (
 	ErrLeaseLost = errors.New("rqueue: slot lease lost")
 	// ErrHeld: another node holds the slot; see Acquire.HeldFor.
 	ErrHeld = errors.New("rqueue: slot held by another node")
+	// ErrExportHeld: another process writes the crawl's items to a file.
+	ErrExportHeld = errors.New("rqueue: items are written by another process")
 	// ErrQuarantine: the store may have forgotten its last second, or its clock is
 	// in doubt; ask again after Acquire.HeldFor.
 	ErrQuarantine = errors.New("rqueue: store in quarantine")

@@ -12,7 +12,6 @@ const (
 
 // The calls that are no scripts.
 const (
-	callExportRead     = "export_read"
 	callExportPosition = "export_position"
 	callExportForget   = "export_forget"
 	callSeedHosts      = "seed_hosts_read"
@@ -22,7 +21,7 @@ const (
 // store (Ping, connecting, loading scripts, reading counts) has none: nothing of
 // a request changes there.
 func FaultPoints() []string {
-	calls := []string{callExportRead, callExportPosition, callExportForget, callSeedHosts}
+	calls := []string{callExportPosition, callExportForget, callSeedHosts}
 	for name := range new(scripts).named() {
 		calls = append(calls, name)
 	}

@@ -36,6 +36,7 @@ func TestFaultPoints(t *testing.T) {
 	require.NoError(t, b.c.ExportForget(b.ctx, "f"))
 	_, err = b.c.ExportRead(b.ctx, 1)
 	require.NoError(t, err)
+	require.NoError(t, b.c.ExportRelease(b.ctx))
 	_, err = b.c.Due(b.ctx, Cursor{}, 1)
 	require.NoError(t, err)
 	_, err = b.c.Audit(b.ctx, host(0))

@@ -22,6 +22,7 @@ import (
 //	<c>:stats, <c>:totals           HASH    Scrapy's counters; seen, done, dead, lost, leased, delayed over all hosts
 //	<c>:items, <c>:export           LIST    items as JSON; those that await a file
 //	<c>:export:files                HASH    file -> offset up to which its items are safe
+//	<c>:export:lock                 STRING  member that writes them now; 5 s
 //	<c>:start_urls, ...:rejected    LIST, SET or ZSET; LIST of what could not be read
 //	{<c>:start_urls}:taken, :claims HASH    claim -> node|unix ms|message; counter
 //	<c>:dupefilter                  SET     40-hex fingerprints, only when shared with scrapy-redis
@@ -60,17 +61,17 @@ const hostCacheSize = 4096
 
 // crawlKeys makes a crawl's keys and keeps those of recent hosts.
 type crawlKeys struct {
-	spec, state, stats, totals, export, files any
-	shards                                    []shardKeys
-	shardOf                                   func(host string) int
-	seed                                      maphash.Seed
-	cache                                     [hostCacheSize]atomic.Pointer[hostKeys]
+	spec, state, stats, totals, export, files, exportLock any
+	shards                                                []shardKeys
+	shardOf                                               func(host string) int
+	seed                                                  maphash.Seed
+	cache                                                 [hostCacheSize]atomic.Pointer[hostKeys]
 }
 
 func newCrawlKeys(name string, shards int, shardOf func(string) int) *crawlKeys {
 	k := &crawlKeys{
 		spec: name + ":spec", state: name + ":state", stats: name + ":stats", totals: name + ":totals",
-		export: name + ":export", files: name + ":export:files",
+		export: name + ":export", files: name + ":export:files", exportLock: name + ":export:lock",
 		shards:  make([]shardKeys, shards),
 		shardOf: shardOf,
 		seed:    maphash.MakeSeed(),

@@ -36,7 +36,8 @@ type scripts struct {
 	flushBegin, flushShard, flushEnd        *script
 	deleteEnd, seedHosts, audit             *script
 	forget, replay                          *script
-	robotsGet, robotsPut, exportAck         *script
+	robotsGet, robotsPut                    *script
+	exportRead, exportAck, exportRelease    *script
 
 	all []*script
 }
@@ -53,6 +54,7 @@ func (s *scripts) named() map[string]**script {
 		"delete_end": &s.deleteEnd, "seed_hosts": &s.seedHosts, "audit": &s.audit,
 		"forget": &s.forget, "replay": &s.replay,
 		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "export_ack": &s.exportAck,
+		"export_read": &s.exportRead, "export_release": &s.exportRelease,
 	}
 }
 
