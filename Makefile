@@ -18,7 +18,7 @@ BENCHTIME ?= 1s
 # A test that hangs is ended, with all stacks, before whoever waits gives up.
 TIMEOUT ?= 12m
 
-.PHONY: help build test check fmt fmt-check vet lint test-quick race e2e fuzz bench conformance generate verify tools needs clean
+.PHONY: help build test check fmt fmt-check vet lint test-quick race e2e chaos fuzz bench conformance generate verify tools needs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,18 +45,21 @@ lint: $(LINT) ## golangci-lint, formatters included
 
 # The tests of e2e run a program that they build: go test does not see when it changed, so
 # their results are never taken from its cache.
-PACKAGES = $$($(GO) list ./... | grep -v '/e2e$$')
+PACKAGES = $$($(GO) list ./... | grep -v '/e2e')
 
 test-quick: needs
 	$(GO) test -timeout $(TIMEOUT) $(PACKAGES)
-	$(GO) test -count=1 -timeout $(TIMEOUT) ./e2e
+	$(GO) test -count=1 -timeout $(TIMEOUT) -p 1 ./e2e/...
 
 race: needs ## all tests under the race detector, multi-process ones included
 	$(GO) test -race -timeout $(TIMEOUT) $(PACKAGES)
-	$(GO) test -race -count=1 -timeout $(TIMEOUT) ./e2e
+	$(GO) test -race -count=1 -timeout $(TIMEOUT) -p 1 ./e2e/...
+
+chaos: needs ## a long run of a cluster through faults, as root with namespaces: CHAOS='-netns -seed 7'
+	$(GO) run ./e2e/chaos/cmd $(CHAOS)
 
 e2e: needs ## only the tests with whole nodes, not cached
-	$(GO) test -race -count=1 -timeout $(TIMEOUT) ./e2e/...
+	$(GO) test -race -count=1 -timeout $(TIMEOUT) -p 1 ./e2e/...
 
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@set -e; for pkg in $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do \

@@ -30,6 +30,9 @@ func TestChaosShort(t *testing.T) {
 	require.NoError(t, err)
 	report.WriteText(testLog{t})
 	require.Empty(t, report.Bad(), "seed %d breaks a promise", cfg.Seed)
+	require.True(t, report.InvariantsKnown, "no node counted its invariants")
+	require.Positive(t, report.LeaseSlots, "no node wrote a history of its leases")
+	require.Zero(t, report.LeaseUnknown)
 	require.Greater(t, report.Requests, cfg.Hosts*20, "the crawl hardly went on")
 }
 
