@@ -401,3 +401,30 @@ func TestClusterOneCrawlTwice(t *testing.T) {
 	require.Zero(t, c.site.Refetched())
 	c.polite("")
 }
+
+// Flushed and deleted while nodes crawl it, a crawl leaves no key behind, and the nodes
+// go on with others.
+func TestClusterDelete(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 30, 3000, "-s", "DOWNLOAD_DELAY=0")
+	c.join("n1")
+	c.join("n2")
+	c.form(2)
+	c.seed()
+	require.NoError(t, c.site.WaitCount(within(t), 500))
+	run(t, "crawls", "flush", "shop", "--redis", c.redis.URL()).finish()
+	c.seed()
+	require.NoError(t, c.site.WaitCount(within(t), c.site.Count()+500))
+	run(t, "crawls", "delete", "shop", "--items", "--redis", c.redis.URL()).finish()
+	for name, n := range c.nodes {
+		n.say("crawl is no longer served")
+		require.False(t, n.ended(), "%s has ended", name)
+	}
+	eventually(t, func() bool { return metric(t, adminOf(t, c.nodes["n1"]), "orbweaver_in_flight") == 0 }, "nothing in flight")
+	require.Empty(t, c.rdb.Keys(within(t), "shop:*").Val())
+	require.Empty(t, c.rdb.Keys(within(t), "{shop:*").Val())
+	require.NotContains(t, run(t, "crawls", "list", "--redis", c.redis.URL()).finish().out.String(), "shop")
+
+	run(t, "seed", "other", c.site.PageURL(0, 1), "--redis", c.redis.URL(), "--allow-private").finish()
+	stored(t, c.rdb, "other", 1)
+}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -252,6 +253,9 @@ func (c *committer) onCommitted(ctx actor.Context, msg *committed) {
 	exports := map[*rqueue.Crawl]bool{}
 	problem := msg.err
 	for _, o := range msg.batch {
+		if errors.Is(o.page.Err, rqueue.ErrStaleRun) { // flushed or deleted: its lease is gone with it
+			o.page.Err, o.page.Gone = nil, true
+		}
 		if err := o.page.Err; err != nil {
 			c.retried++
 			if msg.err == nil && !refusesAll(err) {

@@ -314,6 +314,24 @@ func TestCommitterGivesARefusedPageUp(t *testing.T) {
 	})
 }
 
+// A page of a crawl that was flushed or deleted meanwhile is nobody's any more: it does
+// not wait.
+func TestCommitterDropsPagesOfAnotherRun(t *testing.T) {
+	committing(t, func(d *desk) {
+		d.vault.change(func() { d.vault.refuse[0] = fmt.Errorf("enqueue: %w", rqueue.ErrStaleRun) })
+		d.page(0)
+		d.page(1)
+		d.pass(time.Second)
+		require.Equal(t, map[crawl.ID]int{crawl.NewID("0"): 1, crawl.NewID("1"): 1}, d.settled())
+		d.pass(time.Minute)
+		tries := 0
+		for _, b := range d.vault.batches {
+			tries += len(b)
+		}
+		require.Equal(t, 2, tries)
+	})
+}
+
 func TestCommitterDrains(t *testing.T) {
 	committing(t, func(d *desk) {
 		d.vault.change(func() { d.vault.took = time.Second })

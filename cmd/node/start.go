@@ -16,6 +16,9 @@ import (
 // flushed or stopped elsewhere.
 const discoverEvery = 2 * time.Second
 
+// flushPatience is after how many looks a crawl's flush counts as cut short.
+const flushPatience = 10
+
 func newStartCommand(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start",
@@ -41,7 +44,7 @@ Ctrl-C once finishes what is in flight and gives the rest back.`,
 			return err
 		}
 		defer n.Close()
-		s := &service{node: n, log: log, attached: map[string]*rqueue.Crawl{}}
+		s := &service{node: n, log: log, attached: map[string]*rqueue.Crawl{}, flushing: map[string]int{}}
 		return s.run(cmd.Context(), t)
 	}
 	return cmd
@@ -52,6 +55,7 @@ type service struct {
 	node     *Node
 	log      *logrus.Logger
 	attached map[string]*rqueue.Crawl
+	flushing map[string]int // crawls that are being flushed: for how many looks
 	lastErr  string
 }
 
@@ -105,6 +109,11 @@ func (s *service) discover(ctx context.Context) {
 	for _, info := range infos {
 		stored[info.Name] = true
 		c := s.attached[info.Name]
+		if !info.Flushing {
+			delete(s.flushing, info.Name)
+		} else if s.flushing[info.Name]++; s.flushing[info.Name] < flushPatience {
+			continue // whoever flushes or deletes it will be done soon
+		}
 		switch {
 		case info.State == rqueue.StateRunning && (c == nil || c.Run() != info.Run):
 			if c != nil {
@@ -125,7 +134,13 @@ func (s *service) discover(ctx context.Context) {
 }
 
 func (s *service) attach(ctx context.Context, info rqueue.Info) error {
-	c, err := s.node.frontier.OpenCrawl(ctx, info.Spec, false)
+	var c *rqueue.Crawl
+	var err error
+	if info.Flushing { // cut short: to be completed
+		c, err = s.node.frontier.OpenCrawl(ctx, info.Spec, false)
+	} else {
+		c, err = s.node.frontier.JoinCrawl(info)
+	}
 	if err != nil {
 		return err
 	}

@@ -338,6 +338,7 @@ type Info struct {
 	Started   time.Time // by the store's clock; zero when unknown
 	Finished  time.Time // zero while it is not
 	Scheduled int64     // waiting, delayed and leased requests
+	Flushing  bool      // a flush is under way, or was cut short
 }
 
 // Crawls lists every crawl in the store, oldest first.
@@ -352,7 +353,7 @@ func (f *Frontier) Crawls(ctx context.Context) ([]Info, error) {
 	pipe := f.rdb.Pipeline()
 	states, specs, totals := make([]*redis.SliceCmd, len(names)), make([]*redis.StringCmd, len(names)), make([]*redis.SliceCmd, len(names))
 	for i, n := range names {
-		states[i] = pipe.HMGet(ctx, n+":state", "state", "run", "started", "finished")
+		states[i] = pipe.HMGet(ctx, n+":state", "state", "run", "started", "finished", "flush")
 		specs[i] = pipe.Get(ctx, n+":spec")
 		totals[i] = pipe.HMGet(ctx, n+":totals", "seen", "done", "dead")
 	}
@@ -369,6 +370,7 @@ func (f *Frontier) Crawls(ctx context.Context) ([]Info, error) {
 		if at := field(states[i], 3); at > 0 {
 			info.Finished = time.UnixMilli(at)
 		}
+		info.Flushing = states[i].Val()[4] != nil
 		info.Scheduled = field(totals[i], 0) - field(totals[i], 1) - field(totals[i], 2)
 		info.Spec = Spec{Name: n}
 		_ = json.Unmarshal([]byte(specs[i].Val()), &info.Spec) // one that cannot be read shows as an empty one
