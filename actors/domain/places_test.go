@@ -234,3 +234,28 @@ func TestWoken(t *testing.T) {
 		w.until("a.test left", func() bool { return w.table.Live() == 0 })
 	})
 }
+
+// TestSlotMovesAfterItsPagesAreCommitted: the next owner would fetch them again.
+func TestSlotMovesAfterItsPagesAreCommitted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, exact(time.Second, 1), func(w *world) {
+		c := new(rqueue.Crawl)
+		w.pipe.settle = func(*messages.Page) (time.Duration, time.Duration) { return 3 * time.Second, 0 }
+		w.store.enqueue(c, "a.test", "http://a.test/1", "http://a.test/2")
+		w.wake(c, "a.test")
+		w.pass(500 * time.Millisecond) // the first is fetched and waits to be committed
+		require.Equal(t, 1, w.table.InFlight())
+		w.places.move("a.test", true)
+		w.sys.Root.Send(w.domains, &messages.Moved{})
+		w.pass(2 * time.Second)
+		refs, _ := w.places.told()
+		require.Empty(t, refs)
+		require.Equal(t, 1, w.table.Live())
+		w.pass(time.Second)
+		require.Equal(t, 1, w.store.finished())
+		refs, released := w.places.told()
+		require.Len(t, refs, 1)
+		require.Equal(t, 1, released)
+		require.Zero(t, w.table.Live())
+	})
+}

@@ -173,6 +173,13 @@ func (t *Table) Held(slot string, c *rqueue.Crawl) []crawl.ID {
 	return out
 }
 
+// Holds reports whether any request of a slot is in flight.
+func (t *Table) Holds(slot string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.slots[slot]) > 0
+}
+
 // Leave takes a domain that stops out of the line for credits. It returns the
 // domain to be told CreditFree instead, should this one have been told, or nil.
 func (t *Table) Leave(pid *actor.PID) *actor.PID {
