@@ -132,7 +132,6 @@ func TestHostileAnswers(t *testing.T) {
 	for i := range 10_000 {
 		many.WriteString(`<a href="/x/` + strings.Repeat("y", i%50) + `">x</a>`)
 	}
-	var site *webtest.Site
 	answers := map[string]*webtest.Answer{
 		"/endless":  {Raw: endless("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", strings.Repeat("<a href=/>x</a>", 4000))},
 		"/headers":  {Raw: endless("HTTP/1.1 200 OK\r\nX: ", strings.Repeat("h", 1<<16))},
@@ -151,7 +150,7 @@ func TestHostileAnswers(t *testing.T) {
 		"/nolength": {Raw: endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "zz\r\nnot a chunk\r\n")},
 		"/image":    {Header: map[string][]string{"Content-Type": {"image/png"}}, Body: "\x89PNG\r\n<a href='/hidden'>x</a>"},
 	}
-	site = webtest.New(t, webtest.Config{
+	site := webtest.New(t, webtest.Config{
 		Pages: 20,
 		Links: func(_, page int) []string {
 			if page != 0 {

@@ -21,7 +21,6 @@ func TestWeather(t *testing.T) {
 		pages                                             = 20
 		crawlDelay                                        = 300 * time.Millisecond
 	)
-	var site *webtest.Site
 	script := func(v webtest.Visit) *webtest.Answer {
 		once := v.Attempt == 1 && v.Page > 0
 		switch {
@@ -40,7 +39,7 @@ func TestWeather(t *testing.T) {
 			if _, err := fmt.Sscanf(v.Path, "/r/%d", &page); err != nil {
 				return nil
 			}
-			return &webtest.Answer{Body: site.PageHTML(moved, page)}
+			return &webtest.Answer{Body: v.Site.PageHTML(moved, page)}
 		case v.Host == slow && v.Page >= 0:
 			return &webtest.Answer{Page: true, Gzip: true, Drip: 200 * time.Millisecond}
 		case v.Host == delayed && v.Path == "/robots.txt":
@@ -52,7 +51,7 @@ func TestWeather(t *testing.T) {
 		}
 		return nil
 	}
-	site = webtest.New(t, webtest.Config{Hosts: 7, Pages: pages, Script: script})
+	site := webtest.New(t, webtest.Config{Hosts: 7, Pages: pages, Script: script})
 	file := filepath.Join(t.TempDir(), "items.jsonl")
 	// One request at a time: what is in flight when a host asks for a pause cannot
 	// be called back.

@@ -12,6 +12,7 @@ import (
 
 // Visit is one request as a script sees it.
 type Visit struct {
+	Site    *Site
 	Host    int
 	Path    string // with the query
 	Page    int    // -1: not a page
@@ -57,7 +58,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		host = s.hostOf(conn.LocalAddr())
 	}
-	v := Visit{Host: host, Path: r.URL.RequestURI(), Page: s.pageOf(r.URL.RequestURI()), Header: r.Header}
+	v := Visit{Site: s, Host: host, Path: r.URL.RequestURI(), Page: s.pageOf(r.URL.RequestURI()), Header: r.Header}
 	if host < 0 {
 		v.Page = -1
 	}
