@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/actors/fetcher"
@@ -32,6 +34,27 @@ func zlibbed(t *testing.T, data string) string {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
 	_, err := w.Write([]byte(data))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+func brotlied(t *testing.T, data string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := brotli.NewWriter(&b)
+	_, err := w.Write([]byte(data))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+func zstded(t *testing.T, data string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b)
+	require.NoError(t, err)
+	_, err = w.Write([]byte(data))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
@@ -141,6 +164,22 @@ func TestAnswers(t *testing.T) {
 		{name: "not gzip", answer: coded("gzip", "plain text"), cause: crawl.CauseEncoding},
 		{name: "deflate cut", answer: coded("deflate", zlibbed(t, page)[:20]), cause: crawl.CauseEncoding},
 		{name: "unknown coding", answer: coded("rot13", "plain"), cause: crawl.CauseEncoding},
+		{name: "br", answer: coded("br", brotlied(t, page)), body: page},
+		{name: "zstd", answer: coded("ZSTD", zstded(t, page)), body: page},
+		{name: "two zstd frames", answer: coded("zstd", zstded(t, page)+zstded(t, page)), body: page + page},
+		{name: "br then gzip", answer: coded("br, gzip", gzipped(t, brotlied(t, page))), body: page},
+		{name: "zstd then br", answer: coded("zstd, br", brotlied(t, zstded(t, page))), body: page},
+		{name: "br of nothing", answer: coded("br", brotlied(t, ""))},
+		{name: "zstd of nothing", answer: coded("zstd", zstded(t, ""))},
+		{name: "br bomb", answer: coded("br", brotlied(t, strings.Repeat("\x00", 32<<20))), cause: crawl.CauseTooLarge},
+		{name: "zstd bomb", answer: coded("zstd", zstded(t, strings.Repeat("\x00", 32<<20))), cause: crawl.CauseTooLarge},
+		{name: "zstd bomb in br", answer: coded("zstd, br", brotlied(t, zstded(t, strings.Repeat("\x00", 32<<20)))), cause: crawl.CauseTooLarge},
+		{name: "br cut", answer: coded("br", brotlied(t, page)[:len(brotlied(t, page))/2]), cause: crawl.CauseEncoding},
+		{name: "zstd cut", answer: coded("zstd", zstded(t, page)[:len(zstded(t, page))/2]), cause: crawl.CauseEncoding},
+		{name: "not br", answer: coded("br", "plain text, which is none"), cause: crawl.CauseEncoding},
+		{name: "not zstd", answer: coded("zstd", "plain text, which is none"), cause: crawl.CauseEncoding},
+		// A frame that asks for a window of 2 GiB.
+		{name: "zstd of a huge window", answer: coded("zstd", "\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"), cause: crawl.CauseEncoding},
 		{name: "many codings", answer: coded("gzip, gzip, gzip, gzip", gz), cause: crawl.CauseEncoding},
 	}
 	slot := newSlot(t, func(c *fetcher.Config) { c.MaxSize = 100_000 })

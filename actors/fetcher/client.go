@@ -76,7 +76,7 @@ func New(cfg Config) (*Client, error) {
 	c.defaults = append(c.defaults, crawl.Header{Name: "User-Agent", Value: cfg.UserAgent})
 	c.defaults = append(c.defaults, cfg.DefaultHeaders...)
 	if headerIndex(c.defaults, "Accept-Encoding") < 0 {
-		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: "gzip, deflate"})
+		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: "gzip, deflate, br, zstd"})
 	}
 	c.small.New = func() any { return bufio.NewReaderSize(nil, smallReader) }
 	c.large.New = func() any { return bufio.NewReaderSize(nil, cfg.MaxHeaderBytes) }

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"orbweaver/core/crawl"
 )
@@ -26,8 +28,14 @@ var (
 type decoder struct {
 	src   bytes.Reader
 	gzip  gzip.Reader
-	flate io.ReadCloser // nil until used
+	flate io.ReadCloser  // nil until used
+	br    *brotli.Reader // nil until used
+	zstd  *zstd.Decoder  // nil until used
 }
+
+// zstdWindow is the largest window that a zstd body may ask for, what RFC 8878
+// §3.1.1.1.2 asks decoders to support at least.
+const zstdWindow = 8 << 20
 
 // decode removes the codings of Content-Encoding from the body, the last one
 // first. A body over the cap, or one that cannot be decoded, becomes a failure.
@@ -52,9 +60,14 @@ func (x *exchange) decode() {
 			body     []byte
 			tooLarge bool
 		)
-		if coding == "deflate" {
+		switch coding {
+		case "deflate":
 			body, tooLarge, err = d.deflate(x.client, resp.Body)
-		} else {
+		case "br":
+			body, tooLarge, err = d.unbrotli(x.client, resp.Body)
+		case "zstd":
+			body, tooLarge, err = d.unzstd(x.client, resp.Body)
+		default:
 			body, tooLarge, err = d.gunzip(x.client, resp.Body)
 		}
 		switch {
@@ -70,7 +83,7 @@ func (x *exchange) decode() {
 	}
 }
 
-// codingsOf lists the codings to undo, as "gzip" and "deflate".
+// codingsOf lists the codings to undo, as "gzip", "deflate", "br" and "zstd".
 func codingsOf(fields []crawl.Header) ([]string, error) {
 	var codings []string
 	for i := range fields {
@@ -82,8 +95,8 @@ func codingsOf(fields []crawl.Header) ([]string, error) {
 			case "", "identity", "none": // the last is what some servers send for the second
 			case "gzip", "x-gzip":
 				codings = append(codings, "gzip")
-			case "deflate":
-				codings = append(codings, "deflate")
+			case "deflate", "br", "zstd":
+				codings = append(codings, coding)
 			default:
 				return nil, errCoding
 			}
@@ -157,6 +170,32 @@ func (d *decoder) deflate(c *Client, body []byte) (out []byte, tooLarge bool, er
 		return nil, false, err
 	}
 	return c.bodies.readAll(d.flate, -1, c.maxSize, nil)
+}
+
+// unbrotli decodes Brotli (RFC 7932). Its window is at most 16 MiB.
+func (d *decoder) unbrotli(c *Client, body []byte) (out []byte, tooLarge bool, err error) {
+	d.src.Reset(body)
+	if d.br == nil {
+		d.br = brotli.NewReader(&d.src)
+	} else if err := d.br.Reset(&d.src); err != nil {
+		return nil, false, err
+	}
+	return c.bodies.readAll(d.br, -1, c.maxSize, nil)
+}
+
+// unzstd decodes the frames of a Zstandard body (RFC 8878), without goroutines.
+func (d *decoder) unzstd(c *Client, body []byte) (out []byte, tooLarge bool, err error) {
+	d.src.Reset(body)
+	if d.zstd == nil {
+		if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(zstdWindow)); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := d.zstd.Reset(&d.src); err != nil {
+		return nil, false, err
+	}
+	return c.bodies.readAll(d.zstd, -1, c.maxSize, nil)
 }
 
 // truncated says what an end of file inside a coding is.

@@ -54,6 +54,8 @@ func FuzzAnswer(f *testing.F) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
 		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 404 Not Found\r\nA: b\r\n c\r\n\r\nhello",
 		"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi",
+		"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n\x0b\x02\x80hello\x03",
+		"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\n\x28\xb5\x2f\xfd\x04\x00\x29\x00\x00hello\x88\x3d\xf2\x91",
 		"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\nx\x9c\x03\x00\x00\x00\x00\x01",
 		"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08",
 	} {

@@ -15,7 +15,7 @@ func TestRequestBytes(t *testing.T) {
 	t.Parallel()
 	s := answering(t, hello, true)
 	_, port, _ := strings.Cut(s.addr, ":")
-	const defaults = "User-Agent: test/1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n\r\n"
+	const defaults = "User-Agent: test/1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n"
 	tests := []struct {
 		name string
 		url  string // after the authority
@@ -30,7 +30,7 @@ func TestRequestBytes(t *testing.T) {
 		{name: "fragment only", url: "#b", want: "GET / HTTP/1.1\r\nHost: HOST\r\n" + defaults},
 		{name: "path as given", url: "/a/../b//./%7e%2F+;x?%20&=&a#", want: "GET /a/../b//./%7e%2F+;x?%20&=&a HTTP/1.1\r\nHost: HOST\r\n" + defaults},
 		{name: "user info", url: "/", auth: "me:p%40ss@", want: "GET / HTTP/1.1\r\nHost: HOST\r\n" +
-			"User-Agent: test/1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\nAuthorization: Basic bWU6cEBzcw==\r\n\r\n"},
+			"User-Agent: test/1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br, zstd\r\nAuthorization: Basic bWU6cEBzcw==\r\n\r\n"},
 		{name: "own headers", url: "/", req: crawl.Request{Headers: []crawl.Header{
 			{Name: "x-lower", Value: "1"},
 			{Name: "Cookie", Value: "a=1; b=2"},
