@@ -52,9 +52,10 @@ type Node struct {
 	Address string  `json:"address,omitempty"`
 	Admin   string  `json:"admin,omitempty"` // URL of its endpoint
 	Version string  `json:"version"`
-	Weight  float64 `json:"weight"` // of its whole share
-	Share   float64 `json:"share"`  // of the slots, now: less than its weight gives while it is new
-	Age     Seconds `json:"age_s"`  // since it joined
+	Crawl   string  `json:"crawl,omitempty"` // the only one that it works for; "": it serves all
+	Weight  float64 `json:"weight"`          // of its whole share
+	Share   float64 `json:"share"`           // of the slots, now: less than its weight gives while it is new
+	Age     Seconds `json:"age_s"`           // since it joined
 }
 
 // Crawler knows the crawls.

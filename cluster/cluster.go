@@ -39,6 +39,9 @@ type Member struct {
 	Admin   string  `json:"admin"`   // http or https URL of its admin interface, "" without
 	Version string  `json:"version"` // of the program
 	Weight  float64 `json:"weight"`  // its share of the slots relative to the others', above 0
+	// Crawl is the only crawl that it works for, "" when it serves all. Hosts of another
+	// are not for it.
+	Crawl string `json:"crawl,omitempty"`
 	// Protocol is the version of the language between nodes. Members that speak another
 	// count in the placement as all do, or the nodes would disagree about it.
 	Protocol int `json:"protocol"`
@@ -52,6 +55,7 @@ const (
 	maxAddress = 300
 	maxAdmin   = 2048
 	maxVersion = 128
+	maxCrawl   = 512
 )
 
 // validate tells everything that is wrong with a member.
@@ -68,6 +72,9 @@ func (m *Member) validate() error {
 		if len(m.Admin) > maxAdmin || err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			errs = append(errs, fmt.Errorf("admin %.300q: want an http or https URL", m.Admin))
 		}
+	}
+	if len(m.Crawl) > maxCrawl {
+		errs = append(errs, fmt.Errorf("crawl: name longer than %d bytes", maxCrawl))
 	}
 	if len(m.Version) > maxVersion {
 		errs = append(errs, fmt.Errorf("version: longer than %d bytes", maxVersion))

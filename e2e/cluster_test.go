@@ -435,3 +435,30 @@ func TestClusterDelete(t *testing.T) {
 	run(t, "seed", "other", c.site.PageURL(0, 1), "--redis", c.redis.URL(), "--allow-private").finish()
 	stored(t, c.rdb, "other", 1)
 }
+
+// Two commands of different crawls on one Redis do not wait for each other.
+func TestClusterCrawlsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 16, 15)
+	var crawls []*node
+	for i := range 2 {
+		name := fmt.Sprint("crawl", i)
+		args := append([]string{"crawl", "--name", name, "--admin", "off", "-s", "USER_AGENT=" + name, "-s", "ROBOTSTXT_USER_AGENT=orbweaver"},
+			c.site.Roots(8*i, 8*i+8)...)
+		crawls = append(crawls, start(t, append(args, c.settings()...)...))
+	}
+	for _, n := range crawls {
+		n.finish()
+	}
+	require.Empty(t, c.site.Missing())
+	c.polite("")
+	for h := range c.site.Hosts() {
+		all := c.site.Arrivals(h)
+		for i, a := range all {
+			require.Equal(t, fmt.Sprint("crawl", h/8), a.Agent)
+			if i > 0 {
+				require.Less(t, a.Start.Sub(all[i-1].Start), clusterTTL, "host %d stood still", h)
+			}
+		}
+	}
+}

@@ -92,8 +92,9 @@ type Deps struct {
 // Places knows which slots are whose. It is a hint that nodes may differ about: the
 // slot's lease is what counts. Safe for concurrent use.
 type Places interface {
-	// Mine reports whether this node should own a slot.
-	Mine(slot string) bool
+	// Mine reports whether this node should own a slot for a crawl: not every node
+	// serves every crawl.
+	Mine(slot, crawl string) bool
 	// Forward tells the owners of hosts that are not this node's that they have work
 	// due. It does not block; what is lost the due index has.
 	Forward(refs []rqueue.HostRef, released bool)

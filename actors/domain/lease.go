@@ -56,7 +56,7 @@ func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
 	switch {
 	case d.failed(now, op.Err):
 		return
-	case d.taken && !d.deps.Places.Mine(d.slot):
+	case d.taken && !d.mine():
 		d.draining = true // its owner has it
 		return
 	case op.Err != nil:
@@ -253,6 +253,16 @@ func (d *Domain) extended(now, deadline time.Time) {
 	}
 }
 
+// mine reports whether this node should own the slot for any of the crawls here.
+func (d *Domain) mine() bool {
+	for _, w := range d.works {
+		if d.deps.Places.Mine(d.slot, w.crawl.Name()) {
+			return true
+		}
+	}
+	return len(d.works) == 0
+}
+
 // strangerFor is how many lives of a lease a node keeps a slot that another should own.
 const strangerFor = 4
 
@@ -262,7 +272,7 @@ func (d *Domain) keepSlot(ctx actor.Context, now time.Time) {
 	if d.renew != nil || d.lease != nil || !d.unsaved && now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
 		return
 	}
-	if now.Sub(d.acquired) > strangerFor*d.cfg.TTL && !d.deps.Places.Mine(d.slot) {
+	if now.Sub(d.acquired) > strangerFor*d.cfg.TTL && !d.mine() {
 		d.draining = true // taken when its owner did not; let that try again
 	}
 	d.renew = &rqueue.Renew{Slot: d.slot, Token: d.token, Crawls: d.crawls(), State: d.state(now)}

@@ -24,7 +24,7 @@ func newPlaces() *places {
 	return &places{away: map[string]bool{}, fence: time.Now().Add(1000 * time.Hour)}
 }
 
-func (p *places) Mine(slot string) bool {
+func (p *places) Mine(slot, _ string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.away[slot]

@@ -149,7 +149,7 @@ func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef, here, released 
 	case c != nil:
 		c.knows(ref.Crawl)
 		ctx.Send(c.pid, &wake{ref.Crawl, released})
-	case !here && !s.deps.Places.Mine(ref.Host):
+	case !here && !s.deps.Places.Mine(ref.Host, ref.Crawl.Name()):
 		return false
 	case s.drainTo != nil: // the due index still has it
 	case s.deps.Table.Room(s.cfg.MaxDomains) == 0:
@@ -193,7 +193,7 @@ func (s *Supervisor) onWoken(ctx actor.Context, msg *messages.Woken) {
 // onMoved lets the slots go that another node should own now.
 func (s *Supervisor) onMoved(ctx actor.Context) {
 	for slot, c := range s.children {
-		if c.moving || s.deps.Places.Mine(slot) {
+		if c.moving || slices.ContainsFunc(*c.crawls.Load(), func(woken *rqueue.Crawl) bool { return s.deps.Places.Mine(slot, woken.Name()) }) {
 			continue
 		}
 		c.moving = true

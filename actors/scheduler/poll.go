@@ -113,7 +113,7 @@ func (a *Actor) pollCrawl(ctx context.Context, c *crawlState, room int, out *pol
 	for i, host := range due.Hosts {
 		ref := rqueue.HostRef{Crawl: c.Crawl, Host: host}
 		switch {
-		case a.deps.Mine(host):
+		case a.deps.Mine(host, c.Crawl.Name()):
 			out.wake = append(out.wake, ref)
 		case due.Late != nil && due.Late[i] && rand.N(2) == 0: //nolint:gosec // not all nodes at once
 			out.adopt = append(out.adopt, ref)

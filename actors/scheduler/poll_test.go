@@ -41,9 +41,9 @@ type node struct {
 }
 
 // all is a node that is alone.
-func all(string) bool { return true }
+func all(string, string) bool { return true }
 
-func (n *node) mine(host string) bool {
+func (n *node) mine(host, _ string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.away[host]

@@ -67,8 +67,9 @@ type Deps struct {
 	Frontier frontier
 	Domains  *actor.PID
 	Room     func() int // how many more domains may live on this node
-	// Mine reports whether this node should own a host's slot. Safe for concurrent use.
-	Mine func(host string) bool
+	// Mine reports whether this node should own a host's slot for a crawl. Safe for
+	// concurrent use.
+	Mine func(host, crawl string) bool
 	Log  logrus.FieldLogger
 }
 

@@ -77,7 +77,7 @@ func (n *Node) health(ctx context.Context) error {
 	closed := n.closed
 	n.mu.Unlock()
 	switch {
-	case closed || n.places.others.Load() != nil:
+	case closed || n.places.left.Load():
 		return errors.New("the node is stopping")
 	case n.places.provider.Load() == nil:
 		return errors.New("the node has not joined the cluster yet")

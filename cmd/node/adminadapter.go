@@ -118,7 +118,7 @@ func (i inspector) Domain(_ context.Context, slot string) (admin.Domain, error) 
 			}
 		}
 	}
-	if owner, ok := i.n.places.Owner(slot); ok && owner.ID != i.n.id {
+	if owner, ok := i.n.places.Owner(slot, ""); ok && owner.ID != i.n.id {
 		return admin.Domain{}, &admin.ElsewhereError{Slot: slot, Owner: nodeOf(&owner)}
 	}
 	return admin.Domain{}, fmt.Errorf("%w: no live domain %q on this node (it has nothing due, or is not known)", admin.ErrNotFound, slot)
@@ -134,7 +134,7 @@ func (c clusterView) Nodes(context.Context) ([]admin.Node, error) {
 		return nil, fmt.Errorf("%w: the node has not joined the cluster yet", admin.ErrUnavailable)
 	}
 	shares, sum := map[string]float64{}, 0.0
-	for _, m := range c.n.places.placement().Members() {
+	for _, m := range (*provider).Placement().Members() {
 		shares[m.ID] = m.Weight
 		sum += m.Weight
 	}
@@ -154,7 +154,7 @@ func (c clusterView) Nodes(context.Context) ([]admin.Node, error) {
 }
 
 func nodeOf(m *cluster.Member) admin.Node {
-	return admin.Node{ID: m.ID, Address: m.Address, Admin: m.Admin, Version: m.Version, Weight: m.Weight}
+	return admin.Node{ID: m.ID, Address: m.Address, Admin: m.Admin, Version: m.Version, Weight: m.Weight, Crawl: m.Crawl}
 }
 
 // crawler shows the crawls and takes seeds.

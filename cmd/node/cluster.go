@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,32 +32,85 @@ type places struct {
 	single   bool
 	peer     *peer.Peer // nil: nobody is told
 	provider atomic.Pointer[cluster.Provider]
-	others   atomic.Pointer[placement.Map] // set once the node leaves: those that stay
+	left     atomic.Bool // the node leaves: everything is the others'
+	view     atomic.Pointer[view]
 }
 
-func (p *places) placement() *placement.Map {
-	if others := p.others.Load(); others != nil {
-		return others
+// view is the placement of a moment: for all crawls that every member serves, and for each
+// other one among those that serve it.
+type view struct {
+	base    *placement.Map
+	members *cluster.Topology
+	without string          // a member that does not count; "": all do
+	only    map[string]bool // crawls that some member works for alone; empty: none
+	all     *placement.Map  // of members that serve every crawl
+	byCrawl sync.Map        // crawl of only -> *placement.Map
+}
+
+// now gives the view, made anew when the placement or the members changed.
+func (p *places) now() *view {
+	provider := p.provider.Load()
+	if provider == nil {
+		return &view{}
 	}
-	if provider := p.provider.Load(); provider != nil {
-		return (*provider).Placement()
+	base, members := (*provider).Placement(), (*provider).Topology()
+	without := ""
+	if p.left.Load() {
+		without = p.self
 	}
-	return nil
+	if v := p.view.Load(); v != nil && v.base == base && v.members == members && v.without == without {
+		return v
+	}
+	v := &view{base: base, members: members, without: without, only: map[string]bool{}}
+	for i := range members.Members {
+		if crawl := members.Members[i].Crawl; crawl != "" {
+			v.only[crawl] = true
+		}
+	}
+	v.all = v.among("")
+	p.view.Store(v)
+	return v
+}
+
+// among is the placement among the members that serve a crawl.
+func (v *view) among(crawl string) *placement.Map {
+	if len(v.only) == 0 && v.without == "" {
+		return v.base
+	}
+	serves := make(map[string]bool, len(v.members.Members))
+	for i := range v.members.Members {
+		m := &v.members.Members[i]
+		serves[m.ID] = m.ID != v.without && (m.Crawl == "" || m.Crawl == crawl)
+	}
+	return placement.New(slices.DeleteFunc(v.base.Members(), func(m placement.Member) bool { return !serves[m.ID] }))
+}
+
+// of is the placement for a crawl.
+func (v *view) of(crawl string) *placement.Map {
+	if !v.only[crawl] {
+		return v.all
+	}
+	if m, ok := v.byCrawl.Load(crawl); ok {
+		return m.(*placement.Map) //nolint:forcetypeassert // only maps are stored
+	}
+	m := v.among(crawl)
+	v.byCrawl.Store(crawl, m)
+	return m
 }
 
 // Mine implements domain.Places.
-func (p *places) Mine(slot string) bool {
-	return p.single || p.placement().Owner(slot) == p.self
+func (p *places) Mine(slot, crawl string) bool {
+	return p.single || p.now().of(crawl).Owner(slot) == p.self
 }
 
-// Owner is the member that should own a slot; false when there is none.
-func (p *places) Owner(slot string) (cluster.Member, bool) {
-	provider := p.provider.Load()
-	if provider == nil {
+// Owner is the member that should own a slot for a crawl; false when there is none.
+func (p *places) Owner(slot, crawl string) (cluster.Member, bool) {
+	v := p.now()
+	id := v.of(crawl).Owner(slot)
+	if id == "" {
 		return cluster.Member{}, false
 	}
-	id := p.placement().Owner(slot)
-	for _, m := range (*provider).Topology().Members {
+	for _, m := range v.members.Members {
 		if m.ID == id {
 			return m, true
 		}
@@ -73,18 +128,17 @@ func (p *places) Fence() time.Time {
 
 // Forward implements domain.Places.
 func (p *places) Forward(refs []rqueue.HostRef, released bool) {
-	provider := p.provider.Load()
-	if p.peer == nil || provider == nil {
+	if p.peer == nil {
 		return
 	}
-	m := p.placement()
+	v := p.now()
 	type to struct {
 		owner string
 		crawl *rqueue.Crawl
 	}
 	hosts := map[to][]string{}
 	for _, ref := range refs {
-		if owner := m.Owner(ref.Host); owner != "" && owner != p.self {
+		if owner := v.of(ref.Crawl.Name()).Owner(ref.Host); owner != "" && owner != p.self {
 			k := to{owner, ref.Crawl}
 			hosts[k] = append(hosts[k], ref.Host)
 		}
@@ -92,31 +146,18 @@ func (p *places) Forward(refs []rqueue.HostRef, released bool) {
 	if len(hosts) == 0 {
 		return
 	}
-	addresses := map[string]string{}
-	for _, member := range (*provider).Topology().Members {
-		addresses[member.ID] = member.Address
+	addresses := make(map[string]string, len(v.members.Members))
+	for i := range v.members.Members {
+		addresses[v.members.Members[i].ID] = v.members.Members[i].Address
 	}
 	for k, all := range hosts {
-		for len(all) > 0 {
-			n := min(len(all), wokenBatch)
+		for chunk := range slices.Chunk(all, wokenBatch) {
 			p.peer.Send(addresses[k.owner], messages.DomainsName, &messages.Woken{
 				Version: 1, From: p.self, Released: released,
-				Crawls: []*messages.CrawlHosts{{Crawl: k.crawl.Name(), Run: k.crawl.Run(), Hosts: all[:n]}},
+				Crawls: []*messages.CrawlHosts{{Crawl: k.crawl.Name(), Run: k.crawl.Run(), Hosts: chunk}},
 			})
-			all = all[n:]
 		}
 	}
-}
-
-// leave makes all slots the others'.
-func (p *places) leave() {
-	var members []placement.Member
-	for _, m := range p.placement().Members() {
-		if m.ID != p.self {
-			members = append(members, m)
-		}
-	}
-	p.others.Store(placement.New(members))
 }
 
 func (p *places) close() {
@@ -153,8 +194,8 @@ func (n *Node) startPeer() error {
 }
 
 // join makes the node a member and follows the placement of slots.
-func (n *Node) join(ctx context.Context) error {
-	self := cluster.Member{ID: n.id, Version: version, Protocol: protocol, Weight: n.cfg.Cluster.Weight}
+func (n *Node) join(ctx context.Context, only string) error {
+	self := cluster.Member{ID: n.id, Version: version, Protocol: protocol, Weight: n.cfg.Cluster.Weight, Crawl: only}
 	var provider cluster.Provider
 	if n.places.single {
 		provider = cluster.NewSingle(self)
@@ -207,7 +248,7 @@ func (n *Node) leave() {
 	if n.provider == nil {
 		return
 	}
-	n.places.leave()
+	n.places.left.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := n.provider.Leave(ctx); err != nil {

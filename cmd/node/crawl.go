@@ -161,7 +161,7 @@ func runCrawl(ctx context.Context, cfg *config.Config, seeds []cliSeed, opt craw
 	screen := newScreen(t.err)
 	defer screen.close()
 	r := &crawlRun{cfg: cfg, log: newLogger(cfg, screen), opt: opt, started: time.Now()}
-	if r.node, err = startNode(ctx, cfg, r.log); err != nil {
+	if r.node, err = startNode(ctx, cfg, r.log, name); err != nil {
 		return err
 	}
 	defer r.node.Close() //nolint:contextcheck // what runs is stopped also when ctx is over

@@ -59,8 +59,9 @@ type Node struct {
 }
 
 // startNode starts the parts in order; who is fed by whom is said beside each.
-// Close stops them in the reverse order.
-func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*Node, error) {
+// Close stops them in the reverse order. only is the one crawl that the node works for, ""
+// for all.
+func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger, only string) (*Node, error) {
 	n := &Node{
 		cfg: cfg, log: log, id: memberID(cfg), left: make(chan struct{}), registry: supervise.NewRegistry(), counters: &pipeline.Counters{},
 		table: domain.NewTable(cfg.Fetch.ConcurrentRequests), exporters: map[*rqueue.Crawl]*actor.PID{},
@@ -107,7 +108,7 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger) (*No
 		return nil, usage(err)
 	}
 	// 6. The cluster: from now on slots are this node's.
-	if err := n.join(ctx); err != nil {
+	if err := n.join(ctx, only); err != nil {
 		n.Close() //nolint:contextcheck // as above
 		return nil, err
 	}

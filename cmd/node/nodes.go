@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,10 @@ func newNodesCommand(t *terminal) *cobra.Command {
 			return err
 		}
 		w := tabwriter.NewWriter(t.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "NODE\tADDRESS\tADMIN\tWEIGHT\tSHARE\tAGE\tVERSION") //nolint:errcheck // Flush tells
+		fmt.Fprintln(w, "NODE\tADDRESS\tADMIN\tCRAWL\tWEIGHT\tSHARE\tAGE\tVERSION") //nolint:errcheck // Flush tells
 		for _, n := range nodes {
 			//nolint:errcheck // Flush tells
-			fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%.1f%%\t%s\t%s\n", n.ID, orDash(n.Address), orDash(n.Admin), n.Weight, 100*n.Share,
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%g\t%.1f%%\t%s\t%s\n", n.ID, orDash(n.Address), orDash(n.Admin), cmp.Or(n.Crawl, "all"), n.Weight, 100*n.Share,
 				time.Duration(n.Age).Round(time.Second), n.Version)
 		}
 		return w.Flush()

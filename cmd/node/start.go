@@ -16,6 +16,9 @@ import (
 // flushed or stopped elsewhere.
 const discoverEvery = 2 * time.Second
 
+// hintEvery is how often a hint that there is a new crawl is followed, at most.
+const hintEvery = 200 * time.Millisecond
+
 // flushPatience is after how many looks a crawl's flush counts as cut short.
 const flushPatience = 10
 
@@ -39,7 +42,7 @@ Ctrl-C once finishes what is in flight and gives the rest back.`,
 			return err
 		}
 		log := newLogger(cfg, t.err)
-		n, err := startNode(cmd.Context(), cfg, log)
+		n, err := startNode(cmd.Context(), cfg, log, "")
 		if err != nil {
 			return err
 		}
@@ -56,6 +59,7 @@ type service struct {
 	log      *logrus.Logger
 	attached map[string]*rqueue.Crawl
 	flushing map[string]int // crawls that are being flushed: for how many looks
+	looked   time.Time
 	lastErr  string
 }
 
@@ -76,7 +80,9 @@ func (s *service) run(ctx context.Context, t *terminal) error {
 		case <-tick.C:
 			s.discover(ctx)
 		case <-s.node.crawlsChanged:
-			s.discover(ctx)
+			if time.Since(s.looked) >= hintEvery { // else the next tick will do
+				s.discover(ctx)
+			}
 		case <-stats.C:
 			if s.node.cfg.Log.StatsInterval > 0 {
 				s.tellProgress()
@@ -94,6 +100,7 @@ func (s *service) run(ctx context.Context, t *terminal) error {
 // discover attaches crawls that this node does not serve yet, anew those that were
 // flushed, and leaves those that are over.
 func (s *service) discover(ctx context.Context) {
+	s.looked = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	infos, err := s.node.frontier.Crawls(ctx)
