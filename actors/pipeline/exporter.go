@@ -29,12 +29,12 @@ type Source interface {
 	// ExportPosition is the file's remembered offset; ok is false when there is none.
 	ExportPosition(ctx context.Context, file string) (offset int64, ok bool, err error)
 	// ExportRead reads the first items, and makes this process their writer for some
-	// seconds. rqueue.ErrExportHeld: another process is.
-	ExportRead(ctx context.Context, n int) ([][]byte, error)
+	// seconds. An *rqueue.ExportHeldError: another process is.
+	ExportRead(ctx context.Context, file string, n int) ([][]byte, error)
 	// ExportAck forgets n items and remembers the file's offset, in one step.
-	// rqueue.ErrExportHeld: this process is not their writer any more.
+	// rqueue.ErrExportLost: this process is not their writer any more.
 	ExportAck(ctx context.Context, n int, file string, offset int64) error
-	ExportRelease(ctx context.Context) error // it writes no more
+	ExportRelease(ctx context.Context, file string) error // it writes no more
 }
 
 // ExportConfig is the exporter's settings.
@@ -43,11 +43,11 @@ type ExportConfig struct {
 	Batch   int           // items in one round
 	Every   time.Duration // a round at least so often while items come
 	Timeout time.Duration // of one call of the store
-	// Look is how often to look for items that other nodes stored, and whether another
-	// process still writes them; default 1 s.
+	// Look is how often to look for items that other nodes stored; default 1 s. It must
+	// be well below what the source gives a writer.
 	Look time.Duration
-	// Yield is how long a drain waits for another process that writes the items; default
-	// 8 s. One that died has its lock no longer then.
+	// Yield bounds how long a drain waits until another process that writes the items
+	// has shown that it lives, or has lost its place; default 15 s.
 	Yield time.Duration
 }
 
@@ -61,7 +61,10 @@ const drainFails = 3
 // its format can hold is dropped and logged.
 //
 // Of several processes that export one crawl, one writes at a time; the others take
-// over when it ends, or is silent for too long.
+// over when it ends, or is silent for too long. One that was silent for too long, or
+// that begins while another writes, cuts its file back as after a crash, for what it
+// had written beyond is in the other's. Not when the other writes to the same file,
+// which is the other's to cut. A drain leaves the items to another process that lives.
 //
 //	in   Drain, Inspect     from the node
 //	out  Drained or Failed  to who asked for the drain; after it nothing is written
@@ -69,13 +72,18 @@ type Exporter struct {
 	cfg    ExportConfig
 	source Source
 	open   func(resumeAt int64) (Writer, error) // resumeAt < 0: from the beginning
-	writer Writer                               // nil: to be opened; confined to the round that runs
 	log    logrus.FieldLogger
 
+	// Confined to the round that runs.
+	writer Writer // nil: to be opened
+	holds  bool   // the source may still take this process for the writer
+	dirty  bool   // the closed file may hold more than the store knows of
+
 	running, armed bool
-	soon           bool // items came since the round that runs began
-	ended          bool // drained
-	yielding       bool // another process writes
+	soon           bool      // items came since the round that runs began
+	ended          bool      // drained
+	other          *sighting // of the process that writes, when it is another
+	watched        *sighting // the first one of it since the drain was asked for
 	drainBy        time.Time
 	fails          int
 	lastErr        string
@@ -95,8 +103,8 @@ type ExporterSnapshot struct {
 // NewExporter makes the exporter.
 func NewExporter(cfg ExportConfig, source Source, open func(resumeAt int64) (Writer, error), log logrus.FieldLogger) *Exporter {
 	cfg.Look = cmp.Or(cfg.Look, time.Second)
-	cfg.Yield = cmp.Or(cfg.Yield, 8*time.Second)
-	return &Exporter{cfg: cfg, source: source, open: open, log: log.WithField("actor", "exporter")}
+	cfg.Yield = cmp.Or(cfg.Yield, 15*time.Second)
+	return &Exporter{cfg: cfg, source: source, open: open, dirty: true, log: log.WithField("actor", "exporter")}
 }
 
 // Failed is how an exporter that could not empty its list answers Drain.
@@ -156,7 +164,7 @@ func (e *Exporter) onExportTick(ctx actor.Context) {
 
 func (e *Exporter) onDrain(ctx actor.Context) {
 	e.drainTo = ctx.Sender()
-	e.fails, e.ended = 0, false
+	e.fails, e.ended, e.watched = 0, false, nil
 	e.drainBy = time.Now().Add(e.cfg.Yield)
 	e.round(ctx)
 }
@@ -164,9 +172,13 @@ func (e *Exporter) onDrain(ctx actor.Context) {
 // onStopping lets the file go, if no round has it: that one's goroutine ends with
 // the process.
 func (e *Exporter) onStopping() {
-	if !e.running && e.writer != nil {
+	if e.running {
+		return
+	}
+	if e.writer != nil {
 		e.abandon()
 	}
+	e.leave()
 }
 
 func (e *Exporter) round(ctx actor.Context) {
@@ -183,13 +195,16 @@ func (e *Exporter) round(ctx actor.Context) {
 func (e *Exporter) export() *exported {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Timeout)
 	defer cancel()
-	items, err := e.source.ExportRead(ctx, e.cfg.Batch) // first: the file may be another's as well
+	asked := time.Now()
+	items, err := e.source.ExportRead(ctx, e.cfg.File, e.cfg.Batch) // first: the file may be another's as well
+	if held, ok := errors.AsType[*rqueue.ExportHeldError](err); ok {
+		seen := &sighting{held: *held, asked: asked, told: time.Now()}
+		return &exported{other: seen, err: e.standBack(ctx, held)}
+	}
 	if err != nil {
-		if errors.Is(err, rqueue.ErrExportHeld) && e.writer != nil {
-			e.abandon()
-		}
 		return &exported{err: err}
 	}
+	e.holds = true
 	if err := e.begin(ctx); err != nil || len(items) == 0 {
 		return &exported{err: err}
 	}
@@ -242,6 +257,7 @@ func (e *Exporter) begin(ctx context.Context) error {
 		e.writer = nil
 		return err
 	}
+	e.dirty = false
 	if ok {
 		return nil
 	}
@@ -269,35 +285,38 @@ func (e *Exporter) abandon() {
 	if err := e.writer.Close(); err != nil {
 		e.log.WithField("err", err).Debug("file not closed")
 	}
-	e.writer = nil
+	e.writer, e.dirty = nil, true
 }
 
-// finish closes the file for good and lets others write.
+// finish closes the file for good.
 func (e *Exporter) finish() error {
 	if e.writer == nil {
 		return nil
 	}
 	err := e.writer.Close()
 	e.writer = nil
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Timeout)
-	defer cancel()
-	if releaseErr := e.source.ExportRelease(ctx); releaseErr != nil {
-		e.log.WithField("err", releaseErr).Debug("others have to wait until they may write items")
-	}
 	return err
 }
 
 func (e *Exporter) onExported(ctx actor.Context, msg *exported) {
 	e.running = false
-	if errors.Is(msg.err, rqueue.ErrExportHeld) {
-		e.yield(ctx, msg.err)
+	switch {
+	case errors.Is(msg.err, rqueue.ErrExportLost):
+		e.log.WithField("file", e.cfg.File).Info("silent for too long to go on writing items: what another process may have written too is cut off")
+		e.arm(ctx, e.cfg.Every)
 		return
-	}
-	e.yielding = false
-	if msg.err != nil {
+	case msg.err != nil:
 		e.failed(ctx, msg.err)
 		return
+	case msg.other != nil:
+		e.fails, e.lastErr = 0, ""
+		e.yield(ctx, msg.other)
+		return
 	}
+	if e.other != nil {
+		e.log.Infof("the items are written to %s now", e.cfg.File)
+	}
+	e.other, e.watched = nil, nil
 	e.fails, e.lastErr = 0, ""
 	e.written, e.dropped = e.written+int64(msg.items-msg.bad), e.dropped+int64(msg.bad)
 	if msg.items > 0 {
@@ -315,23 +334,10 @@ func (e *Exporter) onExported(ctx actor.Context, msg *exported) {
 	}
 }
 
-// yield leaves the items to the process that writes them, and takes over when that
-// ends. A drain waits as long as one that is dead may seem to live.
-func (e *Exporter) yield(ctx actor.Context, err error) {
-	if !e.yielding {
-		e.log.WithFields(logrus.Fields{"file": e.cfg.File, "err": err}).Info("items are written by another process for now")
-	}
-	e.yielding = true
-	if e.drainTo != nil && !time.Now().Before(e.drainBy) {
-		e.end(ctx, nil)
-		return
-	}
-	e.arm(ctx, e.cfg.Look)
-}
-
 // end answers a drain. From then on the file is left alone: it is finished, and
 // opening it again would cut its end off.
 func (e *Exporter) end(ctx actor.Context, err error) {
+	e.leave()
 	var answer any = &messages.Drained{}
 	if err != nil {
 		answer = &Failed{Err: err}

@@ -24,19 +24,22 @@ type shelf struct {
 	logs *logtest.Hook
 
 	mu     sync.Mutex
-	items  []string     // guarded by mu
-	file   string       // guarded by mu
-	closed bool         // guarded by mu
-	opens  int          // guarded by mu
-	safe   int64        // guarded by mu; the remembered offset
-	known  bool         // guarded by mu
-	full   bool         // guarded by mu; writes fail
-	lost   bool         // guarded by mu; flushes fail
-	bad    string       // guarded by mu; an item that cannot be written
-	read   chan bool    // guarded by mu; each read waits for one, when it is not nil
-	held   bool         // guarded by mu; another process writes
-	freed  int          // guarded by mu; times released
-	acks   func() error // guarded by mu; what becomes of an acknowledgement; nil: it is stored
+	items  []string  // guarded by mu
+	file   string    // guarded by mu
+	closed bool      // guarded by mu
+	opens  int       // guarded by mu
+	safe   int64     // guarded by mu; the remembered offset
+	known  bool      // guarded by mu
+	full   bool      // guarded by mu; writes fail
+	lost   bool      // guarded by mu; flushes fail
+	bad    string    // guarded by mu; an item that cannot be written
+	read   chan bool // guarded by mu; each read waits for one, when it is not nil
+	freed  int       // guarded by mu; times released
+
+	held    *rqueue.ExportHeldError // guarded by mu; another process writes
+	heldTo  time.Time               // guarded by mu; its place ends then
+	renewed time.Duration           // guarded by mu; it renews at each look so long as this is not 0
+	acks    func() error            // guarded by mu; what becomes of an acknowledgement; nil: it is stored
 }
 
 func (s *shelf) ExportPosition(context.Context, string) (int64, bool, error) {
@@ -45,11 +48,11 @@ func (s *shelf) ExportPosition(context.Context, string) (int64, bool, error) {
 	return s.safe, s.known, nil
 }
 
-func (s *shelf) ExportRead(_ context.Context, n int) ([][]byte, error) {
+func (s *shelf) ExportRead(_ context.Context, _ string, n int) ([][]byte, error) {
 	s.mu.Lock()
-	if s.held {
+	if err := s.other(); err != nil {
 		s.mu.Unlock()
-		return nil, fmt.Errorf("read: %w", rqueue.ErrExportHeld)
+		return nil, fmt.Errorf("read: %w", err)
 	}
 	var out [][]byte
 	for _, it := range s.items[:min(n, len(s.items))] {
@@ -63,7 +66,31 @@ func (s *shelf) ExportRead(_ context.Context, n int) ([][]byte, error) {
 	return out, nil
 }
 
-func (s *shelf) ExportRelease(context.Context) error {
+// hold makes another process the writer, for a time that it renews or not.
+func (s *shelf) hold(file string, life time.Duration, renews bool) {
+	s.change(func() {
+		s.held, s.heldTo, s.renewed = &rqueue.ExportHeldError{Member: "n2", File: file}, time.Now().Add(life), 0
+		if renews {
+			s.renewed = life
+		}
+	})
+}
+
+// other is what is said of another process that writes, if one does. Call it with mu.
+func (s *shelf) other() error {
+	if s.held == nil || !time.Now().Before(s.heldTo) {
+		s.held = nil
+		return nil
+	}
+	held := *s.held
+	held.For, held.Items = time.Until(s.heldTo), int64(len(s.items))
+	if s.renewed > 0 {
+		s.heldTo = time.Now().Add(s.renewed)
+	}
+	return &held
+}
+
+func (s *shelf) ExportRelease(context.Context, string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.freed++
@@ -73,8 +100,8 @@ func (s *shelf) ExportRelease(context.Context) error {
 func (s *shelf) ExportAck(_ context.Context, n int, _ string, offset int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held {
-		return fmt.Errorf("ack: %w", rqueue.ErrExportHeld)
+	if s.other() != nil {
+		return fmt.Errorf("ack: %w", rqueue.ErrExportLost)
 	}
 	if s.acks != nil {
 		if err := s.acks(); err != nil {
@@ -327,59 +354,6 @@ func TestExporterDropsBadItems(t *testing.T) {
 		require.Equal(t, &ExporterSnapshot{Rounds: 3, Items: 2, Dropped: 4}, b.snapshot())
 		require.Len(t, s.logs.AllEntries(), 4)
 		require.Equal(t, "bad", s.logs.AllEntries()[0].Data["item"])
-	})
-}
-
-// While another process writes the items the file is not touched, and then this one
-// goes on.
-func TestExporterYields(t *testing.T) {
-	s := &shelf{held: true}
-	exporting(t, s, func(b *bench) {
-		s.add("a", "b")
-		b.pass(time.Minute)
-		require.Zero(t, s.opens)
-		require.Empty(t, s.file)
-		s.change(func() { s.held = false })
-		b.pass(2 * time.Second)
-		require.Equal(t, "ab", s.file)
-		b.drain()
-		actortest.Expect[*messages.Drained](t, b.node)
-		require.Equal(t, 1, s.freed, "others may write at once")
-	})
-}
-
-// A drain waits for another process no longer than a dead one may seem to live.
-func TestExporterDrainYields(t *testing.T) {
-	s := &shelf{held: true}
-	exporting(t, s, func(b *bench) {
-		s.add("a")
-		asked := time.Now()
-		b.drain()
-		actortest.Expect[*messages.Drained](t, b.node)
-		require.InDelta(t, 8, time.Since(asked).Seconds(), 1.1)
-		require.Empty(t, s.file)
-		require.Zero(t, s.freed)
-	})
-}
-
-// An exporter that was silent for too long cuts off what another process may have
-// written too.
-func TestExporterLosesItsPlace(t *testing.T) {
-	s := &shelf{}
-	exporting(t, s, func(b *bench) {
-		s.add("a")
-		b.pass(2 * time.Second)
-		require.Equal(t, "a", s.file)
-		s.change(func() { s.acks = func() error { return rqueue.ErrExportHeld } })
-		s.add("b")
-		b.pass(2 * time.Second)
-		s.change(func() { // the other has written b, and ended
-			s.acks, s.items = nil, []string{"c"}
-		})
-		b.pass(3 * time.Second)
-		b.drain()
-		actortest.Expect[*messages.Drained](t, b.node)
-		require.Equal(t, "ac]", s.file)
 	})
 }
 

@@ -60,6 +60,7 @@ type exported struct {
 	items int // done with
 	bad   int // of them dropped
 	more  bool
+	other *sighting // that writes the items; nil: this process does
 	err   error
 }
 

@@ -153,11 +153,13 @@ func (s exportSource) ExportPosition(ctx context.Context, file string) (int64, b
 	return s.c.ExportPosition(ctx, file)
 }
 
-func (s exportSource) ExportRead(ctx context.Context, n int) ([][]byte, error) {
-	return s.c.ExportRead(ctx, n)
+func (s exportSource) ExportRead(ctx context.Context, file string, n int) ([][]byte, error) {
+	return s.c.ExportRead(ctx, file, n)
 }
 
-func (s exportSource) ExportRelease(ctx context.Context) error { return s.c.ExportRelease(ctx) }
+func (s exportSource) ExportRelease(ctx context.Context, file string) error {
+	return s.c.ExportRelease(ctx, file)
+}
 
 func (s exportSource) ExportAck(ctx context.Context, n int, file string, offset int64) error {
 	_, err := s.c.ExportAck(ctx, n, file, offset)

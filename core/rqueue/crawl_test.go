@@ -238,7 +238,7 @@ func TestExport(t *testing.T) {
 		}
 		b.commit(p)
 		require.EqualValues(t, 3, rdb.LLen(b.ctx, "c:items").Val())
-		items, err := b.c.ExportRead(b.ctx, 2)
+		items, err := b.c.ExportRead(b.ctx, "out.jsonl", 2)
 		require.NoError(t, err)
 		require.Equal(t, [][]byte{[]byte("1"), []byte("2")}, items)
 		_, ok, err := b.c.ExportPosition(b.ctx, "out.jsonl")
@@ -251,7 +251,7 @@ func TestExport(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.EqualValues(t, 4, at)
-		items, err = b.c.ExportRead(b.ctx, 2)
+		items, err = b.c.ExportRead(b.ctx, "out.jsonl", 2)
 		require.NoError(t, err)
 		require.Equal(t, [][]byte{[]byte("3")}, items)
 	})

@@ -42,7 +42,7 @@ func (b *bundle) fill() (held []Leased) {
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.c.RejectSeed(b.ctx, seeds[0], "no"))
 	require.NoError(b.t, b.c.AddSeedHosts(b.ctx, []string{"a", "b"}))
-	_, err = b.c.ExportRead(b.ctx, 1)
+	_, err = b.c.ExportRead(b.ctx, "f", 1)
 	require.NoError(b.t, err)
 	_, err = b.c.ExportAck(b.ctx, 1, "f", 10)
 	require.NoError(b.t, err)
@@ -138,7 +138,7 @@ func TestDeletedCrawlStaysDeleted(t *testing.T) {
 		require.NoError(t, b.c.AddSeedHosts(b.ctx, []string{"c"}))
 		_, err = b.c.ExportAck(b.ctx, 1, "f", 20)
 		if err != nil { // items are left, and nobody writes them now
-			require.ErrorIs(t, err, ErrExportHeld)
+			require.ErrorIs(t, err, ErrExportLost)
 		}
 		require.ErrorIs(t, b.c.SetState(b.ctx, StatePaused), ErrStaleRun)
 		require.ErrorIs(t, b.c.Flush(b.ctx), ErrStaleRun)
@@ -396,10 +396,10 @@ func (w *loader) step(ctx context.Context, spec Spec) error {
 	if err := w.c.AddSeedHosts(ctx, []string{acq.Slot}); err != nil {
 		return err
 	}
-	if _, err := w.c.ExportRead(ctx, 1); err != nil && !errors.Is(err, ErrExportHeld) {
+	if _, err := w.c.ExportRead(ctx, "f", 1); err != nil && !errors.Is(err, ErrExportHeld) {
 		return err
 	}
-	if _, err := w.c.ExportAck(ctx, w.rng.IntN(3), "f", int64(w.n)); err != nil && !errors.Is(err, ErrExportHeld) {
+	if _, err := w.c.ExportAck(ctx, w.rng.IntN(3), "f", int64(w.n)); err != nil && !errors.Is(err, ErrExportLost) {
 		return err
 	}
 	return w.f.Do(ctx, &Release{Slot: acq.Slot, Token: acq.Token, Crawls: []*Crawl{w.c}})

@@ -10,6 +10,9 @@ var (
 	ErrHeld = errors.New("rqueue: slot held by another node")
 	// ErrExportHeld: another process writes the crawl's items to a file.
 	ErrExportHeld = errors.New("rqueue: items are written by another process")
+	// ErrExportLost: this process was silent for too long to go on as the one that
+	// writes the crawl's items to a file.
+	ErrExportLost = errors.New("rqueue: the place of the process that writes items is lost")
 	// ErrQuarantine: the store may have forgotten its last second, or its clock is
 	// in doubt; ask again after Acquire.HeldFor.
 	ErrQuarantine = errors.New("rqueue: store in quarantine")

@@ -22,7 +22,7 @@ import (
 //	<c>:stats, <c>:totals           HASH    Scrapy's counters; seen, done, dead, lost, leased, delayed over all hosts
 //	<c>:items, <c>:export           LIST    items as JSON; those that await a file
 //	<c>:export:files                HASH    file -> offset up to which its items are safe
-//	<c>:export:lock                 STRING  member that writes them now; 5 s
+//	<c>:export:lock                 STRING  <member>|<file> that writes them now; 10 s
 //	<c>:start_urls, ...:rejected    LIST, SET or ZSET; LIST of what could not be read
 //	{<c>:start_urls}:taken, :claims HASH    claim -> node|unix ms|message; counter
 //	<c>:dupefilter                  SET     40-hex fingerprints, only when shared with scrapy-redis
