@@ -4,63 +4,187 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/internal/redistest"
 	"orbweaver/internal/webtest"
 )
 
-// Two processes export one crawl to a file each: every item is in one of the files, once,
-// also when the one that writes is killed or frozen.
+// lockLife is how long the place of a process that writes items outlives it.
+const lockLife = 10 * time.Second
+
+// exports is one crawl that several processes write to a file each.
+type exports struct {
+	t     *testing.T
+	site  *webtest.Site
+	rdb   *redis.Client
+	args  []string
+	files []string
+}
+
+// newExports is a crawl of 12 hosts whose pages are delay apart.
+func newExports(t *testing.T, pages int, delay time.Duration, names ...string) *exports {
+	t.Helper()
+	site := webtest.New(t, webtest.Config{Hosts: 12, Pages: pages, Latency: 10 * time.Millisecond})
+	server := redistest.New(t)
+	e := &exports{t: t, site: site, rdb: server.Client(), args: crawl(site.Roots(0, 12), unthrottled(), shortLeases(), []string{
+		"--redis", server.URL(), "--name", "shop",
+		"-s", fmt.Sprint("DOWNLOAD_DELAY=", delay.Seconds()), "-s", "RANDOMIZE_DOWNLOAD_DELAY=false",
+	})}
+	dir := t.TempDir()
+	for _, n := range names {
+		e.files = append(e.files, filepath.Join(dir, n))
+	}
+	return e
+}
+
+// start starts the command that writes to file i.
+func (e *exports) start(i int, env ...string) *node {
+	e.t.Helper()
+	return startWith(e.t, env, append(append([]string{}, e.args...), "-o", e.files[i])...)
+}
+
+// writer is who writes the items now: "<member>|<file>", or "".
+func (e *exports) writer() string { return e.rdb.Get(within(e.t), "shop:export:lock").Val() }
+
+// writes waits until a process writes the items. A member's id has its process's.
+func (e *exports) writes(n *node) {
+	e.t.Helper()
+	eventually(e.t, func() bool { return strings.Contains(e.writer(), fmt.Sprintf("-%d-", n.cmd.Process.Pid)) }, "it writes the items")
+}
+
+// items reads all files.
+func (e *exports) items() []item {
+	e.t.Helper()
+	var all []item
+	for _, file := range e.files {
+		text, err := os.ReadFile(file)
+		if os.IsNotExist(err) {
+			continue
+		}
+		require.NoError(e.t, err)
+		if strings.HasSuffix(file, ".json") {
+			all = append(all, array(e.t, string(text))...)
+		} else {
+			all = append(all, lines(e.t, string(text))...)
+		}
+	}
+	return all
+}
+
+// over requires every page in one of the files, and nothing left in the store.
+func (e *exports) over() {
+	e.t.Helper()
+	requireExact(e.t, e.site, e.items())
+	require.Zero(e.t, e.rdb.Exists(within(e.t), "shop:export", "shop:export:lock").Val())
+}
+
+// Two processes export one crawl to a file each at once: every page is in exactly one
+// of the files.
 func TestTwoExports(t *testing.T) {
-	for _, end := range []string{"finished", "killed", "frozen"} {
-		t.Run(end, func(t *testing.T) {
+	t.Parallel()
+	e := newExports(t, 40, 100*time.Millisecond, "0.jsonl", "1.json")
+	a, b := e.start(0), e.start(1)
+	a.finish()
+	b.finish()
+	e.over()
+}
+
+// Two processes export one crawl to the same file: it holds every page once.
+func TestTwoExportsToOneFile(t *testing.T) {
+	t.Parallel()
+	e := newExports(t, 40, 100*time.Millisecond, "0.jsonl")
+	a := e.start(0)
+	e.writes(a)
+	b := e.start(0)
+	b.say("another process writes the items to " + e.files[0])
+	a.kill()
+	b.finish()
+	e.over()
+}
+
+// The process that writes is interrupted: what it has is written, and the other goes on
+// at once.
+func TestTwoExportsInterrupted(t *testing.T) {
+	t.Parallel()
+	e := newExports(t, 40, 200*time.Millisecond, "0.jsonl", "1.jsonl")
+	a := e.start(0)
+	e.writes(a)
+	b := e.start(1)
+	b.say("another process writes the items to " + e.files[0])
+	require.NoError(t, e.site.WaitCount(within(t), 100))
+	a.signal(syscall.SIGINT)
+	require.Equal(t, 130, a.wait())
+	begin := time.Now()
+	e.writes(b)
+	require.Less(t, time.Since(begin), 3*time.Second)
+	b.finish()
+	e.over()
+}
+
+// The process that writes is killed -9, also between the file and the store: the other
+// takes over in 10 s. Started again, the first cuts off what the other has written too.
+func TestTwoExportsKilled(t *testing.T) {
+	for name, fault := range map[string]string{
+		"at any moment": "", "written, not acknowledged": "export_ack.before:4", "acknowledged": "export_ack.after:4", "read": "export_read.after:6",
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			site := webtest.New(t, webtest.Config{Hosts: 12, Pages: 40, Latency: 10 * time.Millisecond})
-			server := redistest.New(t)
-			dir := t.TempDir()
-			var nodes []*node
-			for i := range 2 {
-				nodes = append(nodes, start(t, crawl(site.Roots(0, 12), unthrottled(), shortLeases(), []string{
-					"--redis", server.URL(), "--name", "shop", "-o", filepath.Join(dir, fmt.Sprint(i, ".jsonl")),
-					"-s", "DOWNLOAD_DELAY=0.1", "-s", "RANDOMIZE_DOWNLOAD_DELAY=false",
-				})...))
+			e := newExports(t, 40, 600*time.Millisecond, "0.jsonl", "1.jsonl")
+			var env []string
+			if fault != "" {
+				env = []string{"ORBWEAVER_TEST_FAULT=" + fault}
 			}
-			if end != "finished" {
-				require.NoError(t, site.WaitCount(within(t), 150))
-				// A member's id has its process's.
-				holder := server.Client().Get(within(t), "shop:export:lock").Val()
-				writes := slices.IndexFunc(nodes, func(n *node) bool { return strings.Contains(holder, fmt.Sprintf("-%d-", n.cmd.Process.Pid)) })
-				require.GreaterOrEqual(t, writes, 0, holder)
-				if end == "killed" {
-					nodes[writes].kill()
-				} else {
-					nodes[writes].signal(syscall.SIGSTOP)
-				}
-				nodes[1-writes].finish()
-				if end == "frozen" {
-					nodes[writes].signal(syscall.SIGCONT)
-					require.Contains(t, []int{0, 5}, nodes[writes].wait())
-				}
-			} else {
-				for _, n := range nodes {
-					n.finish()
-				}
+			a := e.start(0, env...)
+			e.writes(a)
+			b := e.start(1)
+			if fault == "" {
+				require.NoError(t, e.site.WaitCount(within(t), 100))
+				a.kill()
 			}
-			var all []item
-			for i := range 2 {
-				file := filepath.Join(dir, fmt.Sprint(i, ".jsonl"))
-				if _, err := os.Stat(file); err == nil {
-					all = append(all, lines(t, readFile(t, file))...)
-				}
-			}
-			requireExact(t, site, all)
+			require.Equal(t, -1, a.wait())
+			begin := time.Now()
+			e.writes(b)
+			require.Less(t, time.Since(begin), lockLife+time.Second)
+			a = e.start(0)
+			a.say("another process writes the items to " + e.files[1])
+			a.finish()
+			b.finish()
+			e.over()
+			require.NotEmpty(t, readFile(t, e.files[1]))
 		})
 	}
+}
+
+// The process that writes is frozen for longer than its place lives: the other takes
+// over, and what the first still writes when it wakes is not in both files. Given up by
+// the cluster meanwhile, it is started again.
+func TestTwoExportsFrozen(t *testing.T) {
+	t.Parallel()
+	e := newExports(t, 40, 800*time.Millisecond, "0.jsonl", "1.jsonl")
+	a := e.start(0)
+	e.writes(a)
+	b := e.start(1)
+	b.say("another process writes the items to " + e.files[0])
+	require.NoError(t, e.site.WaitCount(within(t), 100))
+	a.signal(syscall.SIGSTOP)
+	frozen := time.Now()
+	e.writes(b)
+	require.Less(t, time.Since(frozen), lockLife+time.Second)
+	<-time.After(time.Until(frozen.Add(12 * time.Second)))
+	a.signal(syscall.SIGCONT)
+	if code := a.wait(); code != 0 {
+		require.Equal(t, 5, code)
+		require.False(t, b.ended(), "the crawl was over too soon")
+		e.start(0).finish()
+	}
+	b.finish()
+	e.over()
+	require.NotEmpty(t, readFile(t, e.files[1]))
 }
