@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,11 +22,12 @@ const lockLife = 10 * time.Second
 
 // exports is one crawl that several processes write to a file each.
 type exports struct {
-	t     *testing.T
-	site  *webtest.Site
-	rdb   *redis.Client
-	args  []string
-	files []string
+	t      *testing.T
+	site   *webtest.Site
+	server *redistest.Server
+	rdb    *redis.Client
+	args   []string
+	files  []string
 }
 
 // newExports is a crawl of 12 hosts whose pages are delay apart.
@@ -33,8 +35,8 @@ func newExports(t *testing.T, pages int, delay time.Duration, names ...string) *
 	t.Helper()
 	site := webtest.New(t, webtest.Config{Hosts: 12, Pages: pages, Latency: 10 * time.Millisecond})
 	server := redistest.New(t)
-	e := &exports{t: t, site: site, rdb: server.Client(), args: crawl(site.Roots(0, 12), unthrottled(), shortLeases(), []string{
-		"--redis", server.URL(), "--name", "shop",
+	e := &exports{t: t, site: site, server: server, rdb: server.Client(), args: crawl(site.Roots(0, 12), unthrottled(), shortLeases(), []string{
+		"--name", "shop",
 		"-s", fmt.Sprint("DOWNLOAD_DELAY=", delay.Seconds()), "-s", "RANDOMIZE_DOWNLOAD_DELAY=false",
 	})}
 	dir := t.TempDir()
@@ -47,7 +49,13 @@ func newExports(t *testing.T, pages int, delay time.Duration, names ...string) *
 // start starts the command that writes to file i.
 func (e *exports) start(i int, env ...string) *node {
 	e.t.Helper()
-	return startWith(e.t, env, append(append([]string{}, e.args...), "-o", e.files[i])...)
+	return e.startAt(e.server.URL(), i, env...)
+}
+
+// startAt is start with another way to the store.
+func (e *exports) startAt(url string, i int, env ...string) *node {
+	e.t.Helper()
+	return startWith(e.t, env, slices.Concat(e.args, []string{"--redis", url, "-o", e.files[i]})...)
 }
 
 // writer is who writes the items now: "<member>|<file>", or "".
@@ -162,29 +170,46 @@ func TestTwoExportsKilled(t *testing.T) {
 	}
 }
 
-// The process that writes is frozen for longer than its place lives: the other takes
-// over, and what the first still writes when it wakes is not in both files. Given up by
-// the cluster meanwhile, it is started again.
+// The process that writes is frozen for longer than its place lives, also between the
+// file and the store, which hears of it late: the other takes over, and what the first
+// has written beyond or still writes when it wakes is not in both files. Given up by the
+// cluster meanwhile, it is started again.
 func TestTwoExportsFrozen(t *testing.T) {
-	t.Parallel()
-	e := newExports(t, 40, 800*time.Millisecond, "0.jsonl", "1.jsonl")
-	a := e.start(0)
-	e.writes(a)
-	b := e.start(1)
-	b.say("another process writes the items to " + e.files[0])
-	require.NoError(t, e.site.WaitCount(within(t), 100))
-	a.signal(syscall.SIGSTOP)
-	frozen := time.Now()
-	e.writes(b)
-	require.Less(t, time.Since(frozen), lockLife+time.Second)
-	<-time.After(time.Until(frozen.Add(12 * time.Second)))
-	a.signal(syscall.SIGCONT)
-	if code := a.wait(); code != 0 {
-		require.Equal(t, 5, code)
-		require.False(t, b.ended(), "the crawl was over too soon")
-		e.start(0).finish()
+	for name, late := range map[string]bool{"at any moment": false, "written, acknowledged too late": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newExports(t, 40, 800*time.Millisecond, "0.jsonl", "1.jsonl")
+			proxy := redistest.NewFaulty(t, e.server)
+			a := e.startAt(proxy.URL(), 0)
+			e.writes(a)
+			b := e.start(1)
+			b.say("another process writes the items to " + e.files[0])
+			require.NoError(t, e.site.WaitCount(within(t), 60))
+			if late {
+				proxy.Inject(redistest.Fault{Call: "export_ack", Late: 14 * time.Second})
+				eventually(t, func() bool { return proxy.Hits() > 0 }, "items are acknowledged")
+			}
+			a.signal(syscall.SIGSTOP)
+			frozen := time.Now()
+			if late {
+				info, err := os.Stat(e.files[0])
+				require.NoError(t, err)
+				known, err := e.rdb.HGet(within(t), "shop:export:files", e.files[0]).Int64()
+				require.NoError(t, err)
+				require.Greater(t, info.Size(), known)
+			}
+			e.writes(b)
+			require.Less(t, time.Since(frozen), lockLife+time.Second)
+			<-time.After(time.Until(frozen.Add(12 * time.Second)))
+			a.signal(syscall.SIGCONT)
+			if code := a.wait(); code != 0 {
+				require.Equal(t, 5, code)
+				require.False(t, b.ended(), "the crawl was over too soon")
+				e.start(0).finish()
+			}
+			b.finish()
+			e.over()
+			require.NotEmpty(t, readFile(t, e.files[1]))
+		})
 	}
-	b.finish()
-	e.over()
-	require.NotEmpty(t, readFile(t, e.files[1]))
 }

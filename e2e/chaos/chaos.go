@@ -29,6 +29,9 @@ const (
 	stallPatience = 60 * time.Second // without a new item the drain is given up
 )
 
+// codeEvicted is the exit code of a node that the others have given up.
+const codeEvicted = 5
+
 // run is a run under way. All but posted is confined to the goroutine of loop.
 type run struct {
 	cfg     Config
@@ -284,6 +287,9 @@ func (r *run) ended(m *member, p *process) {
 	}
 	if f := r.leaving[p]; f != nil {
 		f.end(r.now())
+	}
+	if p.code == codeEvicted {
+		l.evictedNS = monotonicNS()
 	}
 	killed := l.killedNS != 0
 	if !killed && r.leaving[p] == nil && !r.draining {

@@ -151,7 +151,7 @@ func (r *run) leases() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.agent, err)
 		}
-		histories = append(histories, leasecheck.History{Name: l.agent, Ops: ops, KilledNS: l.killedNS})
+		histories = append(histories, leasecheck.History{Name: l.agent, Ops: ops, KilledNS: max(l.killedNS, l.evictedNS)})
 	}
 	if len(histories) == 0 {
 		return nil

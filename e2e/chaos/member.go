@@ -42,6 +42,9 @@ type life struct {
 	agent    string
 	leases   string // its lease history
 	killedNS int64  // CLOCK_MONOTONIC; 0: it ended by itself
+	// evictedNS is when it ended because the others had given it up, at once: what it
+	// had under way was never written down either.
+	evictedNS int64
 }
 
 // newMember sets up place id, without a process.
