@@ -54,7 +54,7 @@ func TestExporterTakesOver(t *testing.T) {
 		s.hold("g", 4321*time.Millisecond, false)
 		s.add("a")
 		b.pass(4300 * time.Millisecond)
-		require.Empty(t, s.file)
+		s.change(func() { require.Empty(t, s.file) })
 		b.pass(100 * time.Millisecond)
 		require.Equal(t, "a", s.file)
 	})
