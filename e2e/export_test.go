@@ -67,6 +67,18 @@ func (e *exports) writes(n *node) {
 	eventually(e.t, func() bool { return strings.Contains(e.writer(), fmt.Sprintf("-%d-", n.cmd.Process.Pid)) }, "it writes the items")
 }
 
+// cut requires file i to hold what the store knows of and nothing else, while another
+// process writes the items.
+func (e *exports) cut(i int) {
+	e.t.Helper()
+	known, err := e.rdb.HGet(within(e.t), "shop:export:files", e.files[i]).Int64()
+	require.NoError(e.t, err)
+	info, err := os.Stat(e.files[i])
+	require.NoError(e.t, err)
+	require.Equal(e.t, known, info.Size())
+	require.NotContains(e.t, e.writer(), "|"+e.files[i])
+}
+
 // items reads all files.
 func (e *exports) items() []item {
 	e.t.Helper()
@@ -162,6 +174,7 @@ func TestTwoExportsKilled(t *testing.T) {
 			require.Less(t, time.Since(begin), lockLife+time.Second)
 			a = e.start(0)
 			a.say("another process writes the items to " + e.files[1])
+			e.cut(0)
 			a.finish()
 			b.finish()
 			e.over()
@@ -205,7 +218,10 @@ func TestTwoExportsFrozen(t *testing.T) {
 			if code := a.wait(); code != 0 {
 				require.Equal(t, 5, code)
 				require.False(t, b.ended(), "the crawl was over too soon")
-				e.start(0).finish()
+				a = e.start(0)
+				a.say("another process writes the items to " + e.files[1])
+				e.cut(0)
+				a.finish()
 			}
 			b.finish()
 			e.over()
