@@ -244,7 +244,14 @@ func TestTargetGone(t *testing.T) {
 	addr := l.Addr().String()
 	_ = l.Close()
 	p := proxy(t, addr)
-	require.Error(t, ended(t, dial(t, p, "127.0.0.1")))
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.Addr())
+	if err != nil { // the reset was faster than the dialer
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		return
+	}
+	defer c.Close()
+	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+	require.Error(t, ended(t, c))
 }
 
 // Closed while cut, with connections that hold bytes, nothing is left running.
