@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"errors"
 	"io"
 	"sync"
 )
@@ -36,13 +37,9 @@ func (p *buffers) put(b []byte) {
 	}
 }
 
-// grow gives a buffer with b's bytes and room for at least one more, up to limit.
-func (p *buffers) grow(b []byte, limit int64) []byte {
-	n := 2 * cap(b)
-	if limit < int64(n) && limit > int64(cap(b)) {
-		n = int(limit)
-	}
-	bigger := append(p.get(max(n, bodyClasses[1])), b...)
+// grow gives a buffer with b's bytes and twice the room.
+func (p *buffers) grow(b []byte) []byte {
+	bigger := append(p.get(max(2*cap(b), bodyClasses[1])), b...)
 	p.put(b)
 	return bigger
 }
@@ -51,37 +48,67 @@ func (p *buffers) grow(b []byte, limit int64) []byte {
 // the rest is made as bytes arrive.
 const trustedLength = 256 << 10
 
-// readAll reads r to its end into a pooled buffer. more is called after every
-// read with the bytes so far. It stops with tooLarge when there are more than
-// limit bytes; hint is the expected length, or less than 0.
-func (p *buffers) readAll(r io.Reader, hint int, limit int64, more func(n int)) (body []byte, tooLarge bool, err error) {
-	room := bodyClasses[1]
+// pieceSize is the size in bytes of the pieces in which a body that outgrows the
+// pooled buffers is collected: growing by copying would hold it twice and a half.
+const pieceSize = 1 << 20
+
+// readAll reads r to its end into a buffer of the pools, or into one of its own
+// when there is more than a piece. hint is the expected length, or less than 0.
+// The body is given beside an error too: it is what came before it.
+//
+// While reading, it holds what has come and at most one piece more; a long body
+// is held twice only when it is whole, while its pieces are joined.
+func (p *buffers) readAll(r io.Reader, hint int64) (body []byte, err error) {
+	room := int64(bodyClasses[1])
 	if hint >= 0 {
 		room = min(hint, trustedLength)
 	}
-	body = p.get(room)
+	body = p.get(int(room))
+	var pieces [][]byte // full ones
 	for {
 		if len(body) == cap(body) {
-			body = p.grow(body, limit+1)
+			if len(body) < pieceSize {
+				body = p.grow(body)
+			} else {
+				pieces = append(pieces, body)
+				body = p.get(pieceSize)
+			}
 		}
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
-		switch {
-		case int64(len(body)) > limit:
-			p.put(body)
-			return nil, true, nil
-		case err == io.EOF: //nolint:errorlint // io.Reader's contract
-			if len(body) == 0 {
-				p.put(body)
-				return nil, false, nil
-			}
-			return body, false, nil
-		case err != nil:
-			p.put(body)
-			return nil, false, err
+		if err == nil {
+			continue
 		}
-		if more != nil {
-			more(len(body))
+		if err == io.EOF { //nolint:errorlint // io.Reader's contract
+			err = nil
 		}
+		if drop := errors.Is(err, errTooLarge) || errors.Is(err, errBomb); len(pieces) > 0 || drop {
+			body = p.join(pieces, body, drop)
+		}
+		if len(body) == 0 {
+			p.put(body)
+			body = nil
+		}
+		return body, err
 	}
+}
+
+// join makes one buffer of the pieces and the last of them, or only gives them
+// back to the pools.
+func (p *buffers) join(pieces [][]byte, last []byte, drop bool) []byte {
+	var whole []byte
+	if !drop {
+		n := len(last)
+		for _, piece := range pieces {
+			n += len(piece)
+		}
+		whole = make([]byte, 0, n)
+	}
+	for _, piece := range append(pieces, last) {
+		if !drop {
+			whole = append(whole, piece...)
+		}
+		p.put(piece)
+	}
+	return whole
 }

@@ -51,7 +51,7 @@ func exhausted(err error) bool {
 // what is no error of the connection.
 func streamCause(err error) crawl.Cause {
 	switch {
-	case err == nil, errors.Is(err, errBudget):
+	case err == nil:
 		return crawl.CauseMalformed
 	case isTimeout(err):
 		return crawl.CauseTimeout

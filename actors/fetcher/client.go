@@ -1,6 +1,5 @@
 // Package fetcher gets one page at a time over HTTP/1.1: Client and its Slots
-// are the wire (fasthttp's header parsing and body streams on connections of our
-// own), Actor is the worker that a domain actor spawns for each request in
+// are the wire (requests written by fasthttp, answers read by rules of our own), Actor is the worker that a domain actor spawns for each request in
 // flight.
 //
 // A fetch always ends, within its time, its body cap and a budget for whatever
@@ -49,7 +48,7 @@ type Client struct {
 	large   sync.Pool    // *bufio.Reader of MaxHeaderBytes
 	scratch sync.Pool    // *[]byte: request bytes
 	bodies  buffers
-	inflate sync.Pool // *decoder
+	layers  layers
 }
 
 // New gives a Client, or what is wrong with the configuration.
@@ -76,12 +75,11 @@ func New(cfg Config) (*Client, error) {
 	c.defaults = append(c.defaults, crawl.Header{Name: "User-Agent", Value: cfg.UserAgent})
 	c.defaults = append(c.defaults, cfg.DefaultHeaders...)
 	if headerIndex(c.defaults, "Accept-Encoding") < 0 {
-		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: "gzip, deflate, br, zstd"})
+		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: acceptEncoding})
 	}
 	c.small.New = func() any { return bufio.NewReaderSize(nil, smallReader) }
 	c.large.New = func() any { return bufio.NewReaderSize(nil, cfg.MaxHeaderBytes) }
 	c.scratch.New = func() any { b := make([]byte, 0, 1024); return &b }
-	c.inflate.New = func() any { return new(decoder) }
 	return c, nil
 }
 

@@ -28,6 +28,15 @@ type Config struct {
 	// ConnectTimeout bounds name look-up, connecting and TLS together. Default
 	// 30 s, never longer than Timeout.
 	ConnectTimeout time.Duration
+	// HeaderTimeout bounds the wait for the end of the header, from the moment at
+	// which the request is written. Default Timeout, and never longer.
+	HeaderTimeout time.Duration
+	// StallTimeout is how long a body may come slower than StallRate: each such
+	// period has to bring StallTimeout times StallRate bytes. Default 30 s;
+	// negative is no limit but Timeout.
+	StallTimeout time.Duration
+	// StallRate is the slowest body in bytes per second. Default 64.
+	StallRate int
 	// IdleTimeout is how long an unused connection is kept. Default 60 s: long
 	// enough for AUTOTHROTTLE_MAX_DELAY, short enough to beat most servers.
 	IdleTimeout time.Duration
@@ -35,12 +44,16 @@ type Config struct {
 	// over it is closed after its fetch. Default 4096; each costs a file
 	// descriptor and about 1 KiB.
 	MaxIdle int
-	// MaxSize bounds a body in bytes, both as sent and decoded
+	// MaxSize bounds a body in bytes, as sent, decoded, and between two codings
 	// (DOWNLOAD_MAXSIZE). Default 32 MiB; negative is no limit.
 	MaxSize int64
-	// WarnSize is the body size in bytes over which the actor logs a warning
+	// WarnSize is the size in bytes, as sent or decoded, over which the actor logs a warning
 	// (DOWNLOAD_WARNSIZE). Default 16 MiB; negative never warns.
 	WarnSize int64
+	// MaxRatio is how many times its size as sent a body may have decoded, once
+	// that is over 4 MiB. Default 250: pages reach 50, bombs 1000. Negative is no
+	// limit but MaxSize.
+	MaxRatio int
 	// MaxHeaderBytes bounds the header of one response, interim (1xx) responses
 	// included. Default 64 KiB, which is also the least.
 	MaxHeaderBytes int
@@ -66,10 +79,14 @@ const minHeaderBytes = 64 << 10
 func (c Config) WithDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 180*time.Second)
 	c.ConnectTimeout = min(cmp.Or(c.ConnectTimeout, 30*time.Second), c.Timeout)
+	c.HeaderTimeout = min(cmp.Or(c.HeaderTimeout, c.Timeout), c.Timeout)
+	c.StallTimeout = cmp.Or(c.StallTimeout, 30*time.Second)
+	c.StallRate = cmp.Or(c.StallRate, 64)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, 60*time.Second)
 	c.MaxIdle = cmp.Or(c.MaxIdle, 4096)
 	c.MaxSize = cmp.Or(c.MaxSize, 32<<20)
 	c.WarnSize = cmp.Or(c.WarnSize, 16<<20)
+	c.MaxRatio = cmp.Or(c.MaxRatio, 250)
 	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, minHeaderBytes)
 	c.UserAgent = cmp.Or(c.UserAgent, "orbweaver")
 	if c.DefaultHeaders == nil {
@@ -95,6 +112,12 @@ func (c Config) Validate() error {
 	}
 	if c.ConnectTimeout < 0 {
 		bad("connect timeout %s: want more than 0", c.ConnectTimeout)
+	}
+	if c.HeaderTimeout < 0 {
+		bad("header timeout %s: want more than 0", c.HeaderTimeout)
+	}
+	if c.StallRate < 0 {
+		bad("stall rate %d: want at least 1", c.StallRate)
 	}
 	if c.IdleTimeout < 0 {
 		bad("idle timeout %s: want more than 0", c.IdleTimeout)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -14,8 +13,15 @@ import (
 
 var (
 	errTooLate = errors.New("permit ran out before the request was written")
-	errBudget  = errors.New("too many bytes around the body")
+	errStalled = &stalledError{}
 )
+
+// stalledError is a body that came too slowly. It is a timeout.
+type stalledError struct{}
+
+func (*stalledError) Error() string   { return "body stalled" }
+func (*stalledError) Timeout() bool   { return true }
+func (*stalledError) Temporary() bool { return false }
 
 // Permit is the right to send one request. The zero value never ends.
 type Permit struct {
@@ -42,10 +48,11 @@ type conn struct {
 
 	permit  Permit
 	read    int64  // bytes of this exchange read so far
-	limit   int64  // reading ends with errBudget once read is over it
 	readErr error  // the first error of this exchange's reads
 	pending []byte // read before, to be read again: see exchange.grow
-	served  bool   // an exchange ended well on it
+	pace    pace
+	body    wire // here, and not in exchange, so that reading it allocates nothing
+	served  bool // an exchange ended well on it
 	idleAt  time.Time
 
 	mu      sync.Mutex
@@ -69,7 +76,7 @@ func (c *conn) adopt(tcp net.Conn) bool {
 // begin readies the connection for an exchange.
 func (c *conn) begin(permit Permit, deadline time.Time) error {
 	c.permit = permit
-	c.read, c.limit, c.readErr, c.pending = 0, math.MaxInt64, nil, nil
+	c.read, c.readErr, c.pending, c.pace = 0, nil, nil, pace{}
 	return c.stream.SetDeadline(deadline)
 }
 
@@ -89,21 +96,40 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.pending = c.pending[n:]
 		return n, nil
 	}
-	if c.read > c.limit {
-		c.fail(errBudget)
-		return 0, errBudget
-	}
-	n, err := c.stream.Read(p)
-	c.read += int64(n)
-	if err != nil {
-		// TLS ended without its closing alert. Servers do that; a body whose
-		// length is known is still found to be cut.
-		if c.tls && errors.Is(err, io.ErrUnexpectedEOF) {
+	for {
+		if c.pace.due() {
+			if err := c.nextPeriod(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := c.stream.Read(p)
+		c.read += int64(n)
+		switch {
+		case err == nil:
+			return n, nil
+		case n == 0 && c.pace.renewable(err):
+			continue // the period is over, not the fetch
+		case c.tls && errors.Is(err, io.ErrUnexpectedEOF):
+			// TLS ended without its closing alert. Servers do that; a body whose
+			// length is known is still found to be cut.
 			err = io.EOF
 		}
 		c.fail(err)
+		return n, err
 	}
-	return n, err
+}
+
+// nextPeriod judges the period of a body's pace that has ended, if one has, and
+// begins the next.
+func (c *conn) nextPeriod() error {
+	err := c.pace.judge(c.read)
+	if err == nil {
+		err = c.stream.SetReadDeadline(c.pace.begin(c.read))
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	return err
 }
 
 func (c *conn) fail(err error) {

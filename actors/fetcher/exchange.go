@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"math"
+	"io"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"orbweaver/core/crawl"
 )
@@ -28,14 +26,6 @@ type exchange struct {
 	began time.Time     // latency counts from here
 }
 
-// framingSlack and framingFactor bound what a chunked body may be wrapped in:
-// the bytes read minus slack are at most factor times those of the body. A
-// chunk of one byte takes six.
-const (
-	framingSlack  = 16 << 10
-	framingFactor = 8
-)
-
 // fail ends the fetch without a response.
 func (x *exchange) fail(cause crawl.Cause, detail string) {
 	x.client.Release(x.resp)
@@ -53,7 +43,7 @@ func (x *exchange) run(ctx context.Context, t *target, wire []byte) (keep bool) 
 			return false
 		}
 	}
-	if err := x.conn.begin(x.permit, x.deadline); err != nil {
+	if err := x.conn.begin(x.permit, x.headerDeadline()); err != nil {
 		x.broken(err, "", x.conn.served)
 		return false
 	}
@@ -72,6 +62,18 @@ func (x *exchange) run(ctx context.Context, t *target, wire []byte) (keep bool) 
 	keep = x.receive()
 	x.resp.Wire = x.conn.read
 	return keep
+}
+
+// headerDeadline is until when the header must have come.
+func (x *exchange) headerDeadline() time.Time {
+	limit := x.client.cfg.HeaderTimeout
+	if limit == x.client.cfg.Timeout {
+		return x.deadline
+	}
+	if end := time.Now().Add(limit); end.Before(x.deadline) {
+		return end
+	}
+	return x.deadline
 }
 
 func (x *exchange) connect(ctx context.Context, t *target) bool {
@@ -133,56 +135,45 @@ func (x *exchange) receive() (keep bool) {
 	defer x.client.reading.Add(-1)
 	x.br = x.client.small.Get().(*bufio.Reader) //nolint:forcetypeassert // only *bufio.Reader is put
 	x.br.Reset(x.conn)
-	msg := fasthttp.AcquireResponse()
-	defer func() {
-		fasthttp.ReleaseResponse(msg)
-		x.dropReader()
-	}()
-	msg.StreamBody = true
-	msg.SkipBody = x.req.MethodOrGet() == fasthttp.MethodHead
-	if !x.readHeader(&msg.Header) {
+	defer x.dropReader()
+	h, ok := x.readHead()
+	if !ok {
 		return false
 	}
 	x.resp.Latency = time.Since(x.began)
-	if !x.readBody(msg) {
-		return false
-	}
-	return !msg.Header.ConnectionClose() && x.br.Buffered() == 0 && len(x.conn.pending) == 0
+	x.resp.Status, x.resp.Headers = h.status, h.fields
+	return x.readBody(&h) && h.keep && x.br.Buffered() == 0 && len(x.conn.pending) == 0
 }
 
-// readHeader reads up to the end of the final response's header.
-func (x *exchange) readHeader(h *fasthttp.ResponseHeader) bool {
+// readHead reads up to the end of the final response's header. A switch of
+// protocols that nobody asked for is passed over like any interim response: what
+// speaks HTTP afterwards has not switched.
+func (x *exchange) readHead() (h head, ok bool) {
 	spent := 0 // bytes of interim responses
 	for {
-		block, ok := x.readBlock(x.client.cfg.MaxHeaderBytes - spent)
+		block, ok := x.readBlock(x.client.cfg.MaxHeaderBytes-spent, h.status == 101)
 		if !ok {
-			return false
+			return h, false
 		}
 		spent += len(block)
-		text := string(block) // before parsing, which unfolds lines in place
-		if err := parseHeader(h, x.br, block); err != nil {
+		var err error
+		if h, err = parseHead(block); err != nil {
 			x.malformed(err, "read header")
-			return false
+			return h, false
 		}
-		switch status := h.StatusCode(); {
-		case status < 100:
-			x.malformed(errStatusRange, "read header")
-			return false
-		case status == fasthttp.StatusSwitchingProtocols:
-			x.malformed(errSwitched, "read header")
-			return false
-		case status < 200:
-			continue
-		default:
-			x.resp.Status = status
-			x.resp.Headers = splitHeaders(text)
-			return true
+		if _, err := x.br.Discard(len(block)); err != nil {
+			x.malformed(err, "read header")
+			return h, false
+		}
+		if h.status >= 200 {
+			return h, true
 		}
 	}
 }
 
 // readBlock gives the next header block, of at most limit bytes, still in br.
-func (x *exchange) readBlock(limit int) (block []byte, ok bool) {
+// switched says that the one before announced another protocol.
+func (x *exchange) readBlock(limit int, switched bool) (block []byte, ok bool) {
 	for searched, want := 0, 1; ; want = searched + 1 {
 		if _, err := x.br.Peek(want); err != nil {
 			if errors.Is(err, bufio.ErrBufferFull) && !x.large {
@@ -190,7 +181,9 @@ func (x *exchange) readBlock(limit int) (block []byte, ok bool) {
 				continue
 			}
 			unanswered := x.conn.served && x.conn.read == 0
-			if x.conn.readErr != nil {
+			if switched && errors.Is(x.conn.readErr, io.EOF) {
+				x.fail(crawl.CauseMalformed, "read header: "+errSwitched.Error())
+			} else if x.conn.readErr != nil {
 				x.broken(x.conn.readErr, "read header", unanswered)
 			} else {
 				x.malformed(errHeaderSize, "read header")
@@ -234,39 +227,45 @@ func (x *exchange) dropReader() {
 	x.br = nil
 }
 
-// readBody reads the body to its end, as the header frames it.
-func (x *exchange) readBody(msg *fasthttp.Response) bool {
-	length := msg.Header.ContentLength() // -1 chunked, -2 until the connection closes
-	status := x.resp.Status
-	if msg.SkipBody || length == 0 || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified {
+// readBody reads the body to its end, as the header frames it, and removes its
+// codings.
+func (x *exchange) readBody(h *head) bool {
+	if h.length == 0 || bodiless(h.status) || x.req.MethodOrGet() == "HEAD" {
 		return true
 	}
-	limit := x.client.maxSize
-	if int64(length) > limit {
-		x.fail(crawl.CauseTooLarge, "announced body is over the limit")
+	codings, err := codingsOf(h.fields)
+	if codings = append(codings, h.transfer...); len(codings) > maxCodings {
+		err = errCodings
+	}
+	if err != nil {
+		x.fail(crawl.CauseEncoding, err.Error())
 		return false
 	}
-	if err := msg.ReadBody(x.br, 0); err != nil { // opens the stream, reads nothing
-		x.malformed(err, "read body")
-		return false
+	cfg := &x.client.cfg
+	w := &x.conn.body
+	w.open(x.br, h.length, x.client.maxSize)
+	x.conn.pace = pace{
+		period:  cfg.StallTimeout,
+		least:   int64(float64(cfg.StallRate) * cfg.StallTimeout.Seconds()),
+		overall: x.deadline,
 	}
-	var more func(int)
-	if length == -1 {
-		before := x.conn.read
-		more = func(n int) { x.conn.limit = before + framingSlack + framingFactor*int64(n) }
-		more(0)
+	if len(codings) == 0 {
+		x.resp.Body, err = x.client.bodies.readAll(w, h.length)
 	} else {
-		x.conn.limit = math.MaxInt64
+		x.resp.Body, err = x.client.decode(w, codings)
 	}
-	body, tooLarge, err := x.client.bodies.readAll(msg.BodyStream(), length, limit, more)
+	if err == nil {
+		return true
+	}
+	var undecoded *codingError
 	switch {
-	case tooLarge:
-		x.fail(crawl.CauseTooLarge, "body is over the limit")
-		return false
-	case err != nil:
+	case errors.Is(err, errTooLarge), errors.Is(err, errBomb):
+		x.fail(crawl.CauseTooLarge, err.Error())
+	case errors.As(err, &undecoded):
+		x.fail(crawl.CauseEncoding, err.Error())
+		return w.transport() == nil
+	default:
 		x.malformed(err, "read body")
-		return false
 	}
-	x.resp.Body = body
-	return true
+	return false
 }

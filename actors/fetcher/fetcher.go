@@ -68,8 +68,8 @@ func (a *Actor) onFetch(ctx actor.Context, msg *messages.Fetch) {
 	if msg.Robots {
 		done.Robots = resp
 	}
-	if warn := a.deps.Client.cfg.WarnSize; warn > 0 && int64(len(resp.Body)) > warn {
-		a.log(ctx).WithFields(logrus.Fields{"url": resp.URL, "bytes": len(resp.Body)}).Warn("response is larger than DOWNLOAD_WARNSIZE")
+	if warn := a.deps.Client.cfg.WarnSize; warn > 0 && max(int64(len(resp.Body)), resp.Wire) > warn {
+		a.log(ctx).WithFields(logrus.Fields{"url": resp.URL, "bytes": len(resp.Body), "wire": resp.Wire}).Warn("response is larger than DOWNLOAD_WARNSIZE")
 	}
 	if done.PageSent {
 		ctx.Send(a.deps.Pipeline, &messages.Page{Lease: msg.Lease, Slot: msg.Slot, Response: resp})

@@ -24,11 +24,12 @@ type recorded struct {
 	step   int
 }
 
-func (r *recorded) Read(p []byte) (int, error) { return r.answer.Read(p[:min(len(p), r.step)]) }
-func (*recorded) Write(p []byte) (int, error)  { return len(p), nil }
-func (*recorded) SetDeadline(time.Time) error  { return nil }
-func (*recorded) Close() error                 { return nil }
-func (*recorded) RemoteAddr() (addr net.Addr)  { return addr }
+func (r *recorded) Read(p []byte) (int, error)    { return r.answer.Read(p[:min(len(p), r.step)]) }
+func (*recorded) Write(p []byte) (int, error)     { return len(p), nil }
+func (*recorded) SetDeadline(time.Time) error     { return nil }
+func (*recorded) SetReadDeadline(time.Time) error { return nil }
+func (*recorded) Close() error                    { return nil }
+func (*recorded) RemoteAddr() (addr net.Addr)     { return addr }
 
 // receiveAnswer is what Slot.Do makes of an answer, without a network.
 func receiveAnswer(c *Client, answer []byte, step int, method string) (resp *crawl.Response, keep bool) {
@@ -39,12 +40,13 @@ func receiveAnswer(c *Client, answer []byte, step int, method string) (resp *cra
 		resp:   &crawl.Response{},
 		conn:   cn,
 		start:  time.Now(),
+
+		deadline: time.Now().Add(time.Hour),
 	}
 	if err := cn.begin(Permit{}, time.Time{}); err != nil {
 		panic(err)
 	}
 	keep = x.receive()
-	x.decode()
 	return x.resp, keep
 }
 

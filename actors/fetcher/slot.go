@@ -47,7 +47,6 @@ func (s *Slot) Do(ctx context.Context, req *crawl.Request, permit Permit, sent f
 		x.deadline = d
 	}
 	s.do(ctx, &x)
-	x.decode()
 	x.resp.Took = time.Since(x.start)
 	return x.resp
 }
