@@ -35,8 +35,7 @@ const privateFlag = "--allow-private"
 // an error that is one of weburl's. Other names give nil: they are judged when
 // they are connected to.
 func (p Policy) CheckHost(host string) error {
-	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if addr, err := netip.ParseAddr(bare); err == nil {
+	if addr, err := netip.ParseAddr(unbracket(host)); err == nil {
 		return p.checkLiteral(host, addr)
 	}
 	clean, err := "", weburl.ErrHost
@@ -82,20 +81,16 @@ func (p Policy) checkClean(host string) error {
 	if host == "" {
 		return fmt.Errorf("netguard: host: %w", weburl.ErrHostMissing)
 	}
-	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")); err == nil {
+	if addr, err := netip.ParseAddr(unbracket(host)); err == nil {
 		return p.checkLiteral(host, addr)
 	}
 	if host != "localhost" && !strings.HasSuffix(host, ".localhost") {
 		return nil
 	}
-	four := p.checkLiteral(host, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
-	if four == nil {
-		return nil
-	}
 	if p.judge(netip.IPv6Loopback()).Allowed() {
 		return nil
 	}
-	return four
+	return p.checkLiteral(host, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 }
 
 func (p Policy) checkLiteral(host string, addr netip.Addr) error {
@@ -108,6 +103,13 @@ func (p Policy) checkLiteral(host string, addr netip.Addr) error {
 		refusal.Flag = privateFlag
 	}
 	return refusal
+}
+
+func unbracket(host string) string {
+	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
+		return host[1 : len(host)-1]
+	}
+	return host
 }
 
 // cause is what weburl found wrong, without the URL that it quotes: that may hold

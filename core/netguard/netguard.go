@@ -89,7 +89,7 @@ func (v Verdict) Reason() string {
 	if v.Block == "" || v.Via == "" {
 		return v.Block
 	}
-	return v.Via + " of a " + v.Block + " address"
+	return v.Block + " inside " + v.Via
 }
 
 // worse is the verdict that more has to be done about; v when both weigh the same.
