@@ -134,7 +134,7 @@ func gateways(addr netip.Addr) (open, closed map[string]netip.Addr) {
 // ownNAT64 are the prefixes of the forms "own NAT64".
 func ownNAT64() []netip.Prefix {
 	var out []netip.Prefix
-	for _, p := range strings.Fields("2a00:32::/32 2a00:40::/40 2a00:48::/48 2a00:56::/56 2a00:64::/64 fd00:96::/96") {
+	for p := range strings.FieldsSeq("2a00:32::/32 2a00:40::/40 2a00:48::/48 2a00:56::/56 2a00:64::/64 fd00:96::/96") {
 		out = append(out, netip.MustParsePrefix(p))
 	}
 	return out

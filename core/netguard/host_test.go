@@ -114,7 +114,7 @@ func TestCheckURL(t *testing.T) {
 		{url: "  http://12\t7.0.0.\n1/", text: "loopback"},
 		{url: "http://user:secret@0x7f.1:8080/secret?secret", text: "loopback"},
 		{url: "http://user:secret@exa mple/secret?secret", is: weburl.ErrHost},
-		{url: "http://[::ffff:a9fe:a9fe]/latest/meta-data/", text: "link-local"},
+		{url: "http://[::ffff:a9fe:a9fe]/latest/meta-data/", text: "cloud metadata"},
 	}
 	for _, tt := range tests {
 		err := strict.CheckURL(tt.url)

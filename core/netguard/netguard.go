@@ -30,8 +30,8 @@ import (
 // nothing.
 type Policy struct {
 	// AllowPrivate also allows loopback, private, shared, link-local and
-	// benchmarking addresses. Unspecified, multicast, broadcast, reserved,
-	// documentation and service addresses stay forbidden.
+	// benchmarking addresses. Cloud metadata, unspecified, multicast, broadcast,
+	// reserved, documentation and service addresses stay forbidden.
 	AllowPrivate bool
 	// Allow is what may be connected to whatever the table says. ::/0 is all of
 	// IPv6 and no IPv4. Default none.

@@ -14,6 +14,10 @@ func local(prefix, name string) block { return block{netip.MustParsePrefix(prefi
 func never(prefix, name string) block { return block{netip.MustParsePrefix(prefix), name, false} }
 func inside(prefix string) block      { return block{prefix: netip.MustParsePrefix(prefix)} }
 
+// metadata is where clouds tell a machine its secrets, over HTTP and without
+// asking who it is. AllowPrivate does not open it; Allow does.
+const metadata = "cloud metadata"
+
 // The tables are searched in order, so a row stands before the rows that contain
 // it. They hold every block of IANA's iana-ipv4-special-registry and
 // iana-ipv6-special-registry (RFC 6890, RFC 8190), the globally reachable ones
@@ -27,9 +31,13 @@ var (
 		never("0.0.0.0/32", "unspecified (RFC 1122)"),
 		never("0.0.0.0/8", "this network (RFC 791)"),
 		local("10.0.0.0/8", "private use (RFC 1918)"),
+		never("100.100.100.200/32", metadata), // + Alibaba
 		local("100.64.0.0/10", "shared address space (RFC 6598)"),
 		local("127.0.0.0/8", "loopback (RFC 1122)"),
-		never("168.63.129.16/32", "host agent of a cloud (Azure)"), // + its metadata and keys
+		never("168.63.129.16/32", metadata),   // + Azure's host agent
+		never("169.254.169.254/32", metadata), // + most
+		never("169.254.170.2/32", metadata),   // + AWS, containers
+		never("169.254.170.23/32", metadata),  // + AWS, pods
 		local("169.254.0.0/16", "link-local (RFC 3927)"),
 		local("172.16.0.0/12", "private use (RFC 1918)"),
 		never("192.0.0.0/29", "IPv4 service continuity (RFC 7335)"),
@@ -78,6 +86,9 @@ var (
 		never("2620:4f:8000::/48", "AS112 sink (RFC 7534)"),
 		never("3fff::/20", "documentation (RFC 9637)"),
 		never("5f00::/16", "segment routing (RFC 9602)"),
+		never("fd00:ec2::254/128", metadata), // + AWS
+		never("fd00:ec2::23/128", metadata),  // + AWS, pods
+		never("fd20:ce::254/128", metadata),  // + Google
 		local("fc00::/7", "unique local (RFC 4193)"),
 		local("fe80::/10", "link-local (RFC 4291)"),
 		local("fec0::/10", "site-local (RFC 3879)"), // +
