@@ -107,28 +107,30 @@ func gateways(addr netip.Addr) (open, closed map[string]netip.Addr) {
 	parse := func(format string, args ...any) netip.Addr {
 		return netip.MustParseAddr(fmt.Sprintf(format, args...))
 	}
-	return map[string]netip.Addr{
-			"mapped":           parse("::ffff:%s", addr),
-			"mapped with zone": parse("::ffff:%s%%eth0", addr),
-			"NAT64":            parse("64:ff9b::%s", addr),
-			"6to4":             parse("2002:%x:%x::1", hi, lo),
-			"6to4 with ISATAP": parse("2002:101:101::5efe:%x:%x", hi, lo),
-			"Teredo server":    parse("2001:0:%x:%x:0:0:fefe:fefe", hi, lo),
-			"Teredo client":    parse("2001:0:101:101:0:0:%x:%x", ^hi, ^lo),
-			"ISATAP":           parse("2606:4700::5efe:%x:%x", hi, lo),
-			"universal ISATAP": parse("2606:4700::200:5efe:%x:%x", hi, lo),
-			"own NAT64 /32":    parse("2a00:32:%x:%x::", hi, lo),
-			"own NAT64 /40":    parse("2a00:40:%x:%x:%x::", uint16(b[0]), uint16(b[1])<<8|uint16(b[2]), uint16(b[3])),
-			"own NAT64 /48":    parse("2a00:48:0:%x:%x:%x::", hi, uint16(b[2]), uint16(b[3])<<8),
-			"own NAT64 /56":    parse("2a00:56:0:%x:%x:%x::", uint16(b[0]), uint16(b[1]), lo),
-			"own NAT64 /64":    parse("2a00:64:0:0:%x:%x:%x::", uint16(b[0]), uint16(b[1])<<8|uint16(b[2]), uint16(b[3])<<8),
-			"own NAT64 /96":    parse("fd00:96::%s", addr),
-		}, map[string]netip.Addr{
-			"compatible":        parse("::%x:%x", hi, lo),
-			"translated":        parse("::ffff:0:%x:%x", hi, lo),
-			"local NAT64":       parse("64:ff9b:1::%s", addr),
-			"link-local ISATAP": parse("fe80::5efe:%x:%x", hi, lo),
-		}
+	open = map[string]netip.Addr{
+		"mapped":           parse("::ffff:%s", addr),
+		"mapped with zone": parse("::ffff:%s%%eth0", addr),
+		"NAT64":            parse("64:ff9b::%s", addr),
+		"6to4":             parse("2002:%x:%x::1", hi, lo),
+		"6to4 with ISATAP": parse("2002:101:101::5efe:%x:%x", hi, lo),
+		"Teredo server":    parse("2001:0:%x:%x:0:0:fefe:fefe", hi, lo),
+		"Teredo client":    parse("2001:0:101:101:0:0:%x:%x", ^hi, ^lo),
+		"ISATAP":           parse("2606:4700::5efe:%x:%x", hi, lo),
+		"universal ISATAP": parse("2606:4700::200:5efe:%x:%x", hi, lo),
+		"own NAT64 /32":    parse("2a00:32:%x:%x::", hi, lo),
+		"own NAT64 /40":    parse("2a00:40:%x:%x:%x::", uint16(b[0]), uint16(b[1])<<8|uint16(b[2]), uint16(b[3])),
+		"own NAT64 /48":    parse("2a00:48:0:%x:%x:%x::", hi, uint16(b[2]), uint16(b[3])<<8),
+		"own NAT64 /56":    parse("2a00:56:0:%x:%x:%x::", uint16(b[0]), uint16(b[1]), lo),
+		"own NAT64 /64":    parse("2a00:64:0:0:%x:%x:%x::", uint16(b[0]), uint16(b[1])<<8|uint16(b[2]), uint16(b[3])<<8),
+		"own NAT64 /96":    parse("fd00:96::%s", addr),
+	}
+	closed = map[string]netip.Addr{
+		"compatible":        parse("::%x:%x", hi, lo),
+		"translated":        parse("::ffff:0:%x:%x", hi, lo),
+		"local NAT64":       parse("64:ff9b:1::%s", addr),
+		"link-local ISATAP": parse("fe80::5efe:%x:%x", hi, lo),
+	}
+	return open, closed
 }
 
 // ownNAT64 are the prefixes of the forms "own NAT64".
