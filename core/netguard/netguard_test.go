@@ -107,6 +107,7 @@ func TestPolicy(t *testing.T) {
 		{"100:0:0:1::1", never},
 		{"2001:10::1", never},
 		{"2001:1::1", never},
+		{"2001:1ff::1", never},
 		{"2001:db8::1", never},
 		{"3fff::1", never},
 		{"4000::1", never},
@@ -183,6 +184,12 @@ func TestLists(t *testing.T) {
 			denied:  []string{"fd00:64::10.0.0.1", "fd00:64::9.9.9.9", "fd00:64::8.8.8.8", "fd00:65::1.1.1.1", "64:ff9b:1:2:a:0:100::", "64:ff9b:1:3:1:101:100::"},
 		},
 		{
+			name:    "NAT64 that looks like ISATAP",
+			policy:  netguard.Policy{NAT64: prefixes("2a00:56::/56")},
+			allowed: []string{"2a00:56:0:1:0:5efe::"}, // 1.0.94.254
+			denied:  []string{"2a00:56:0:a:0:5efe::", "2a00:57:0:1:0:5efe::"},
+		},
+		{
 			name:   "an unusable NAT64 prefix allows nothing",
 			policy: netguard.Policy{NAT64: append(prefixes("fd00:64::/97", "fd00::/128", "10.0.0.0/32", "::ffff:0:0/96"), netip.Prefix{})},
 			denied: []string{"fd00:64::1.1.1.1", "fd00::", "10.0.0.0"},
@@ -220,6 +227,32 @@ func TestReason(t *testing.T) {
 		{"fe80::5efe:0:0", "unspecified (RFC 1122) inside ISATAP (RFC 5214)"}, // worse than link-local
 		{"fe80::5efe:a00:1", "link-local (RFC 4291)"},
 		{"1.1.1.1", ""},
+		{"192.0.0.1", "IPv4 service continuity (RFC 7335)"},
+		{"192.0.0.8", "dummy (RFC 7600)"},
+		{"192.0.0.9", "port control anycast (RFC 7723)"},
+		{"192.0.0.10", "TURN anycast (RFC 8155)"},
+		{"192.0.0.170", "NAT64 discovery (RFC 8880)"},
+		{"192.0.0.171", "NAT64 discovery (RFC 8880)"},
+		{"192.0.0.172", "protocol assignment (RFC 6890)"},
+		{"192.88.99.2", "6a44 relay (RFC 6751)"},
+		{"192.88.99.3", "6to4 relay (RFC 7526)"},
+		{"255.255.255.254", "reserved (RFC 1112)"},
+		{"255.255.255.255", "broadcast (RFC 919)"},
+		{"::", "unspecified (RFC 4291)"},
+		{"::2", "IPv4-compatible (RFC 4291)"},
+		{"100::1", "discard-only (RFC 6666)"},
+		{"100:0:0:1::1", "dummy (RFC 9780)"},
+		{"100:0:0:2::1", "not global unicast (RFC 4291)"},
+		{"2001:1::1", "port control anycast (RFC 7723)"},
+		{"2001:1::2", "TURN anycast (RFC 8155)"},
+		{"2001:1::3", "service registration anycast (RFC 9665)"},
+		{"2001:1::4", "protocol assignment (RFC 2928)"},
+		{"2001:3::1", "multicast relay (RFC 7450)"},
+		{"2001:4:112::1", "AS112 sink (RFC 7535)"},
+		{"2001:10::1", "ORCHID (RFC 4843)"},
+		{"2001:20::1", "ORCHIDv2 (RFC 7343)"},
+		{"2001:30::1", "drone identity (RFC 9374)"},
+		{"5f00::1", "segment routing (RFC 9602)"},
 	}
 	for _, tt := range tests {
 		reason, bad := netguard.Forbidden(netip.MustParseAddr(tt.addr))
