@@ -64,9 +64,9 @@ var (
 	v6 = [...]block{
 		never("::/128", "unspecified (RFC 4291)"),
 		local("::1/128", "loopback (RFC 4291)"),
-		never("::/96", "IPv4-compatible (RFC 4291)"), // +
+		never("::/96", "IPv4-compatible (RFC 4291)"),     // +
 		never("::ffff:0:0/96", "IPv4-mapped (RFC 4291)"), // none comes here: Judge unmaps
-		inside("64:ff9b::/96"), // RFC 6052
+		inside("64:ff9b::/96"),                           // RFC 6052
 		local("64:ff9b:1::/48", "local-use translation (RFC 8215)"),
 		never("100::/64", "discard-only (RFC 6666)"),
 		never("100:0:0:1::/64", "dummy (RFC 9780)"),
