@@ -20,7 +20,7 @@ func rules() map[string][]string {
 		"core/crawl":     {},
 		"core/invariant": {},
 		"core/placement": {},
-		"core/netguard":  {},
+		"core/netguard":  {"core/weburl"},
 		"core/robots":    {},
 		"core/throttle":  {},
 		"core/weburl":    {"core/crawl"},
