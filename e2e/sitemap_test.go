@@ -89,3 +89,12 @@ func TestSitemapSince(t *testing.T) {
 		[]string{"-o", "-", "-s", "SITEMAP=" + site.URL(0, "/sitemaps/index.xml.gz"), "-s", "SITEMAP_SINCE=2026-11-21"})...).finish()
 	require.Len(t, lines(t, n.out.String()), 20)
 }
+
+// The largest sitemaps that the protocol allows are let in whole.
+func TestFullSitemaps(t *testing.T) {
+	site := sitemapSite(t, 100_000)
+	n := run(t, crawl(nil, unthrottled(), embedded(t.TempDir()),
+		[]string{"--max-pages", "20", "-s", "SITEMAP=" + site.URL(0, "/sitemaps/0.xml.gz") + "," + site.URL(0, "/sitemaps/1.xml")})...).finish()
+	require.Regexp(t, `sitemap/url_count\D+100000`, n.err.String())
+	require.NotContains(t, n.err.String(), "sitemap/invalid_count")
+}

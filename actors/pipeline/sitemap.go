@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/robots"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/sitemap"
 	"orbweaver/core/weburl"
@@ -34,7 +36,7 @@ func (w *worker) sitemap(job *Job, msg *messages.Page, out *outcome) bool {
 	}
 	w.result.Reset()
 	if level > 0 && strings.HasSuffix(req.URL, robotsPath) {
-		for _, url := range sitemap.RobotsSitemaps(string(resp.Body), req.URL) {
+		for _, url := range sitemap.RobotsSitemaps(robotsText(resp.Body), req.URL) {
 			w.furtherSitemap(url, level, out)
 		}
 	} else if !w.readSitemap(job, msg, level, out) {
@@ -110,6 +112,12 @@ func (w *worker) furtherSitemap(url string, level int, out *outcome) {
 }
 
 const robotsPath = "/robots.txt"
+
+// robotsText is the part of a robots.txt that is read.
+func robotsText(body []byte) string {
+	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
+	return string(body[:min(len(body), robots.LimitBytes)])
+}
 
 // robotsSitemaps asks for the robots.txt of a seed's host, as a page that names
 // sitemaps: the domain's own robots.txt may be one that was fetched long ago.

@@ -83,7 +83,7 @@ func TestWhatIsASitemap(t *testing.T) {
 		{"page asked for as a sitemap", false, html("<a href=/1>1</a>"), []func(r *crawl.Request){at("http://a.test/s", 1)}, 0, 0},
 		{"page with SITEMAP", true, html("<a href=/1>1</a>"), nil, 1, 1},
 		{"robots.txt as a page", true, crawl.Response{Status: 200, Body: []byte("Sitemap: " + link)}, []func(r *crawl.Request){at("http://a.test/robots.txt", 0)}, 0, 1},
-		{"robots.txt", false, crawl.Response{Status: 200, Body: []byte("Sitemap: /s.xml\nSitemap: mailto:x\n")}, []func(r *crawl.Request){at("http://a.test/robots.txt", 1)}, 1, 0},
+		{"robots.txt", false, crawl.Response{Status: 200, Body: []byte("\xef\xbb\xbfSitemap: /s.xml\nSitemap: mailto:x\n")}, []func(r *crawl.Request){at("http://a.test/robots.txt", 1)}, 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

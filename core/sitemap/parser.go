@@ -1,12 +1,11 @@
 package sitemap
 
-import "slices"
-
 // depthLimit is how deep elements may be nested, as in libxml2.
 const depthLimit = 256
 
 // frame is an open element.
 type frame struct {
+	parent   int    // the frame that it is a child of; -1: none
 	prefixes int    // namespace prefixes declared outside of it
 	entry    *Entry // it is a url or sitemap element
 	field    string // it is a child of an entry, of this local name
@@ -14,9 +13,10 @@ type frame struct {
 	settled  bool
 }
 
-// parser reads one document. A tag that is not well-formed opens no element, any
-// end tag closes the innermost one, what is wrong in text is left out: that is
-// how libxml2 recovers.
+// parser reads one document as libxml2's push parser recovers: any end tag closes
+// the innermost element, what is wrong in text is left out. An element whose start
+// tag is not well-formed is empty, what it holds belongs to its parent, and its end
+// tag closes both: so one bad tag costs its own entry.
 type parser struct {
 	in       source
 	limits   Limits
@@ -26,9 +26,10 @@ type parser struct {
 	done     bool
 	given    int
 	frames   []frame
-	prefixes []string // declared for the open elements
-	entities []string // declared in the document type
-	text     text     // of the innermost element, if it is a field
+	nodes    []int           // the frames that can have children and text, innermost last
+	prefixes []string        // declared for the open elements
+	entities map[string]bool // declared in the document type
+	text     text            // of the innermost element, if it is a field
 	attr     text
 	spare    []*Entry
 	held     int // bytes of open entries
@@ -40,9 +41,7 @@ func (p *parser) document() {
 		return
 	}
 	p.in.pos++ // <
-	if !p.startTag() {
-		return
-	}
+	p.startTag()
 	for !p.done && len(p.frames) > 0 && p.in.fill(1) {
 		switch p.in.byte() {
 		case '<':
@@ -82,11 +81,10 @@ func (p *parser) markup() {
 		p.close()
 	case in.take("<!--"): // no node: text goes on behind it
 		in.through("-->", nil)
+	case in.take("<?"): // neither
+		in.through("?>", nil)
 	case in.take("<![CDATA["):
 		in.through("]]>", p.collect)
-	case in.take("<?"): // a node
-		p.settle()
-		in.through("?>", nil)
 	default:
 		in.pos++
 		p.startTag()
@@ -119,7 +117,7 @@ func (p *parser) reference() {
 		return
 	}
 	c, known := predefined(name)
-	declared := !known && slices.ContainsFunc(p.entities, func(e string) bool { return e == string(name) })
+	declared := !known && p.entities[string(name)]
 	switch {
 	case !p.in.take(";"):
 	case declared:
@@ -131,8 +129,8 @@ func (p *parser) reference() {
 
 // collects reports whether text belongs to a field.
 func (p *parser) collects() bool {
-	f := &p.frames[len(p.frames)-1]
-	return f.field != "" && !f.settled
+	f := p.node()
+	return f != nil && f.field != "" && !f.settled
 }
 
 func (p *parser) collect(b []byte) {
@@ -144,12 +142,11 @@ func (p *parser) collect(b []byte) {
 // settle ends the text of the innermost element: only what stands before its
 // first child counts.
 func (p *parser) settle() {
-	f := &p.frames[len(p.frames)-1]
-	if f.settled {
-		return
-	}
-	f.settled = true
-	if f.field != "" {
+	if f := p.node(); f != nil && !f.settled {
+		f.settled = true
+		if f.field == "" {
+			return
+		}
 		f.value = p.text.take()
 		if p.held+len(f.value) > heldLimit {
 			f.value = ""
@@ -157,38 +154,55 @@ func (p *parser) settle() {
 	}
 }
 
-// open makes an element the innermost one. Its name may be used until then only.
-func (p *parser) open(local string, prefixes int) {
+// node is the innermost element that can have children and text, nil without one.
+func (p *parser) node() *frame {
+	if len(p.nodes) == 0 {
+		return nil
+	}
+	return &p.frames[p.nodes[len(p.nodes)-1]]
+}
+
+// open makes an element the innermost one; whole says that its tag is well-formed.
+func (p *parser) open(local string, prefixes int, whole bool) {
 	if len(p.frames) >= depthLimit {
 		p.stop(ErrTooDeep)
 		return
 	}
-	f := frame{prefixes: prefixes}
-	if parent := p.parentEntry(); parent != nil && local != "link" {
+	f := frame{parent: -1, prefixes: prefixes, settled: !whole}
+	if len(p.nodes) > 0 {
+		f.parent = p.nodes[len(p.nodes)-1]
+	}
+	if p.entry(f.parent) != nil && local != "link" {
 		f.field = local
 		p.text.reset()
 	}
 	if local == "url" || local == "sitemap" {
 		f.entry = p.newEntry()
 	}
+	if whole {
+		p.nodes = append(p.nodes, len(p.frames))
+	}
 	p.frames = append(p.frames, f)
 }
 
-// parentEntry is the innermost element, if it is an entry.
-func (p *parser) parentEntry() *Entry {
-	if len(p.frames) == 0 {
+// entry is that of a frame, nil if it has none.
+func (p *parser) entry(frame int) *Entry {
+	if frame < 0 {
 		return nil
 	}
-	return p.frames[len(p.frames)-1].entry
+	return p.frames[frame].entry
 }
 
 // close ends the innermost element.
 func (p *parser) close() {
 	p.settle()
+	if n := len(p.nodes); n > 0 {
+		p.nodes = p.nodes[:n-1]
+	}
 	f := p.frames[len(p.frames)-1]
 	p.frames = p.frames[:len(p.frames)-1]
 	p.prefixes = p.prefixes[:f.prefixes]
-	parent := p.parentEntry()
+	parent := p.entry(f.parent)
 	if f.entry != nil {
 		p.give(f.entry)
 		p.drop(f.entry)

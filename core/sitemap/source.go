@@ -90,7 +90,7 @@ func (s *source) blanks() bool {
 
 // through skips to behind the next text, or to the end. seen, unless nil, is
 // given what is skipped, piece by piece, but for text itself.
-func (s *source) through(text string, seen func([]byte)) bool {
+func (s *source) through(text string, seen func([]byte)) {
 	for s.fill(len(text)) {
 		w := s.buf[s.pos:s.end]
 		i := bytes.Index(w, []byte(text))
@@ -104,11 +104,10 @@ func (s *source) through(text string, seen func([]byte)) bool {
 		s.pos += n
 		if i >= 0 {
 			s.pos += len(text)
-			return true
+			return
 		}
 	}
 	s.pos = s.end
-	return false
 }
 
 // name skips an XML name and gives it, nil when none follows or it is longer than

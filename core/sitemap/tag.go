@@ -5,75 +5,65 @@ import (
 	"strings"
 )
 
-// startTag reads a start tag behind its <. False when it opens nothing: it is
-// no tag, is not well-formed (then it is an empty element), or closes itself.
-func (p *parser) startTag() bool {
+// startTag reads a start tag behind its <, if it is one.
+func (p *parser) startTag() {
 	name := p.in.name()
 	if name == nil {
-		return false
+		return
 	}
 	qname := known(name)
-	if len(p.frames) > 0 {
-		p.settle()
-	}
+	p.settle()
 	prefixes := len(p.prefixes)
-	href, hasHref := p.attributes()
+	href := p.attributes()
 	local := p.local(qname)
 	if len(p.frames) == 0 {
 		p.kind = Kind(local)
 	}
-	if parent := p.parentEntry(); parent != nil && local == "link" && hasHref {
-		p.alternate(parent, href)
+	if n := len(p.nodes); n > 0 && local == "link" && href != "" {
+		if parent := p.entry(p.nodes[n-1]); parent != nil {
+			p.alternate(parent, href)
+		}
 	}
 	empty := p.in.take("/>")
-	whole := empty || p.in.take(">")
-	if whole {
-		p.open(local, prefixes)
-		if p.done {
-			return false
-		}
-		if empty {
-			p.close()
-		}
-		return !empty
+	p.open(local, prefixes, empty || p.in.take(">"))
+	if empty && !p.done {
+		p.close()
 	}
-	p.prefixes = p.prefixes[:prefixes]
-	if parent := p.parentEntry(); parent != nil && local != "link" {
-		p.add(parent, local, "")
-	}
-	return false
 }
+
+// prefixLimit bounds the namespace prefixes that are declared at once.
+const prefixLimit = 64
 
 // attributes reads the attributes of a tag as far as they are well-formed, and
 // gives the value of href.
-func (p *parser) attributes() (href string, hasHref bool) {
+func (p *parser) attributes() (href string) {
 	in := &p.in
 	in.blanks()
 	for in.fill(1) && in.byte() != '>' && !in.at("/>") {
 		raw := in.name()
 		if raw == nil {
-			return href, hasHref
+			return href
 		}
 		isHref := string(raw) == "href"
 		prefix, declares := strings.CutPrefix(string(raw), "xmlns:")
 		if in.blanks(); !in.take("=") {
-			return href, hasHref
+			return href
 		}
 		in.blanks()
 		if !p.value() {
-			return href, hasHref
+			return href
 		}
 		switch {
 		case isHref:
-			href, hasHref = p.attr.take(), true
-		case declares && len(p.prefixes) < 4*depthLimit:
+			href = p.attr.take()
+		case declares && len(p.prefixes) < prefixLimit:
 			p.prefixes = append(p.prefixes, prefix)
 		}
 		if !in.blanks() {
-			return href, hasHref
+			return href
 		}
 	}
-	return href, hasHref
+	return href
 }
 
 // value reads a quoted attribute value into p.attr. What ends it too early stays
@@ -171,6 +161,7 @@ func known(name []byte) string {
 func (p *parser) doctype() {
 	const entityLimit = 256
 	in := &p.in
+	p.entities = map[string]bool{}
 	subset := false
 	for in.fill(1) {
 		switch c := in.byte(); {
@@ -193,7 +184,7 @@ func (p *parser) doctype() {
 		case in.take("<!ENTITY"):
 			in.blanks()
 			if name := in.name(); name != nil && len(p.entities) < entityLimit {
-				p.entities = append(p.entities, string(name))
+				p.entities[string(name)] = true
 			}
 		default:
 			in.pos++
