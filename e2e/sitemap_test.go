@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orbweaver/internal/redistest"
 	"orbweaver/internal/webtest"
 )
 
@@ -97,4 +99,26 @@ func TestFullSitemaps(t *testing.T) {
 		[]string{"--max-pages", "20", "-s", "SITEMAP=" + site.URL(0, "/sitemaps/0.xml.gz") + "," + site.URL(0, "/sitemaps/1.xml")})...).finish()
 	require.Regexp(t, `sitemap/url_count\D+100000`, n.err.String())
 	require.NotContains(t, n.err.String(), "sitemap/invalid_count")
+}
+
+// A service reads sitemaps too: the given ones when it makes the crawl, those of
+// robots.txt when a seed comes.
+func TestServiceReadsSitemaps(t *testing.T) {
+	for _, robots := range []bool{false, true} {
+		site := sitemapSite(t, 40)
+		server := redistest.New(t)
+		rdb := server.Client()
+		setting := site.URL(0, "/sitemaps/index.xml.gz")
+		if robots {
+			setting = "robots"
+		}
+		n := start(t, service([]string{"--redis", server.URL(), "--name", "shop", "--admin", "off", "-s", "SITEMAP=" + setting})...)
+		n.say("node is up")
+		if robots {
+			require.NoError(t, rdb.RPush(within(t), "shop:start_urls", site.PageURL(0, 0)).Err())
+		}
+		requireExact(t, site, stored(t, rdb, "shop", 40))
+		n.signal(syscall.SIGTERM)
+		require.Equal(t, 130, n.wait())
+	}
 }
