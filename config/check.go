@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orbweaver/core/sitemap"
 	"orbweaver/core/weburl"
 )
 
@@ -114,6 +115,25 @@ func checkContact(s string) error {
 func checkASCII(s string) error {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return fmt.Errorf("%s holds a character that is not ASCII, which cannot stand in a header: take it out", quote(s))
+	}
+	return nil
+}
+
+// checkSitemap accepts "robots" and what can be fetched.
+func checkSitemap(s string) error {
+	if s == "robots" {
+		return nil
+	}
+	if _, err := weburl.Clean(s); err != nil {
+		return fmt.Errorf("%s is no sitemap: write http or https URLs, or robots", quote(s))
+	}
+	return nil
+}
+
+// checkDate accepts "" and the dates that sitemaps have.
+func checkDate(s string) error {
+	if _, ok := sitemap.ParseTime(s); s != "" && !ok {
+		return fmt.Errorf("%s is not a date: write it as 2026-11-30 or 2026-11-30T12:00:00Z", quote(s))
 	}
 	return nil
 }

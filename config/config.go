@@ -53,15 +53,17 @@ type Redis struct {
 
 // Crawl is what one crawl covers and when it ends.
 type Crawl struct {
-	Name                  string // CRAWL_NAME; "" leaves it to the command
-	Scope                 string // SCOPE: "seeds", "any" or domains with commas between
-	DepthLimit            int    // DEPTH_LIMIT; 0 is no limit
-	DepthPriority         int    // DEPTH_PRIORITY
-	URLLengthLimit        int    // URLLENGTH_LIMIT, bytes; 0 is no limit
-	CloseSpiderPageCount  int    // CLOSESPIDER_PAGECOUNT; 0 is no limit
-	HTTPErrorAllowAll     bool   // HTTPERROR_ALLOW_ALL
-	HTTPErrorAllowedCodes []int  // HTTPERROR_ALLOWED_CODES
-	StatsFile             string // STATS_FILE; "" writes none
+	Name                  string   // CRAWL_NAME; "" leaves it to the command
+	Scope                 string   // SCOPE: "seeds", "any" or domains with commas between
+	DepthLimit            int      // DEPTH_LIMIT; 0 is no limit
+	DepthPriority         int      // DEPTH_PRIORITY
+	URLLengthLimit        int      // URLLENGTH_LIMIT, bytes; 0 is no limit
+	Sitemap               []string // SITEMAP: URLs, and "robots"
+	SitemapSince          string   // SITEMAP_SINCE, a date; "" is none
+	CloseSpiderPageCount  int      // CLOSESPIDER_PAGECOUNT; 0 is no limit
+	HTTPErrorAllowAll     bool     // HTTPERROR_ALLOW_ALL
+	HTTPErrorAllowedCodes []int    // HTTPERROR_ALLOWED_CODES
+	StatsFile             string   // STATS_FILE; "" writes none
 }
 
 // Scheduler is the queue, the dupefilter and the slots.

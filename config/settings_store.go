@@ -74,6 +74,14 @@ func crawlSettings(c *Crawl) []Setting {
 		Doc:   "Longest URL that is followed, in bytes; 0 is no limit.",
 		value: intValue{p: &c.URLLengthLimit, max: many},
 	}, {
+		Name: "SITEMAP", Path: "crawl.sitemap",
+		Doc:   "Sitemaps to read, their URLs or `robots`, which stands for those that the robots.txt of each seed's host names (sitemap_urls of Scrapy's SitemapSpider). With any, pages that turn out to be sitemaps are read as such too; a seed always is. For DEPTH_LIMIT each file on the way counts as a page.",
+		value: listValue{&c.Sitemap, checkSitemap},
+	}, {
+		Name: "SITEMAP_SINCE", Path: "crawl.sitemap_since",
+		Doc:   "Date (2026-11-30, or with a time) before which a sitemap's entries are left out, by their lastmod; those without one are taken. Empty: all are.",
+		value: stringValue{&c.SitemapSince, checkDate},
+	}, {
 		Name: "CLOSESPIDER_PAGECOUNT", Path: "crawl.closespider_pagecount", Flag: "--max-pages", Default: "0", Scrapy: "0",
 		Doc:   "Pages after which the crawl stops; 0 is no limit. Fetches under way are finished, so a few more may come.",
 		value: intValue{p: &c.CloseSpiderPageCount, max: many},

@@ -5,6 +5,7 @@ import (
 
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
+	"orbweaver/core/sitemap"
 	"orbweaver/core/spider"
 	"orbweaver/core/weburl"
 )
@@ -20,6 +21,9 @@ type Job struct {
 	Fingerprint    *weburl.Fingerprinter
 	DepthLimit     int32                   // DEPTH_LIMIT; 0: none
 	URLLengthLimit int                     // URLLENGTH_LIMIT; 0: none
+	Sitemaps       bool                    // pages that read as sitemaps are sitemaps, whoever links them
+	RobotsSitemaps bool                    // the sitemaps of the robots.txt of each seed's host are read
+	SitemapLimits  sitemap.Limits          // zero: the protocol's
 	CheckHost      func(host string) error // refuses literal addresses that may not be fetched; nil: none
 }
 

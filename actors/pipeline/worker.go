@@ -132,9 +132,14 @@ func (w *worker) apply(job *Job, msg *messages.Page, action policy.Action, out *
 	req, resp := msg.Lease.Request, msg.Response
 	switch action.Kind {
 	case policy.Parse:
+		w.robotsSitemaps(job, req, out)
+		if w.sitemap(job, msg, out) {
+			return nil
+		}
 		out.isDoc = true
 		return w.parse(job, msg, out)
 	case policy.Ignore:
+		w.robotsSitemaps(job, req, out)
 		w.log.WithFields(logrus.Fields{"url": req.URL, "status": resp.Status}).Debug("response ignored")
 	case policy.Redirect:
 		w.redirect(job, msg, action.Request, out)

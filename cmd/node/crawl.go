@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"orbweaver/actors/scheduler"
 	"orbweaver/config"
-	"orbweaver/core/crawl"
 	"orbweaver/core/netguard"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/weburl"
@@ -73,16 +71,13 @@ nodes (run it again), 130 interrupted.`,
 	return cmd
 }
 
-// cliSeed is one seed of the command line or a seeds file.
-type cliSeed struct{ url, host string }
-
 // gatherSeeds reads and checks the seeds; every bad one is named.
 func gatherSeeds(cfg *config.Config, args []string, file string, t *terminal) ([]cliSeed, error) {
 	var out []cliSeed
 	var errs []error
 	seen := map[string]bool{}
 	guard := netguard.Policy{AllowPrivate: cfg.Fetch.AllowPrivate}
-	add := func(where, raw string) {
+	add := func(where, raw string, sitemap bool) {
 		clean, err := weburl.Clean(raw)
 		if err == nil {
 			err = guard.CheckHost(weburl.Host(clean))
@@ -92,27 +87,32 @@ func gatherSeeds(cfg *config.Config, args []string, file string, t *terminal) ([
 			errs = append(errs, fmt.Errorf("%s%s: %w", where, raw, err))
 		case !seen[clean]:
 			seen[clean] = true
-			out = append(out, cliSeed{clean, weburl.Host(clean)})
+			out = append(out, cliSeed{url: clean, host: weburl.Host(clean), sitemap: sitemap})
 		}
 	}
 	for _, a := range args {
-		add("seed ", a)
+		add("seed ", a, false)
 	}
 	if file != "" {
 		if err := readSeedsFile(file, t, add); err != nil {
 			return nil, err
 		}
 	}
+	for _, a := range cfg.Crawl.Sitemap {
+		if a != robotsSitemaps {
+			add("SITEMAP ", a, true)
+		}
+	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("no seeds: give URLs, or --seeds FILE")
+		return nil, errors.New("no seeds: give URLs, or --seeds FILE; sitemaps go with -s SITEMAP=URL")
 	}
 	return out, nil
 }
 
-func readSeedsFile(file string, t *terminal, add func(where, raw string)) error {
+func readSeedsFile(file string, t *terminal, add func(where, raw string, sitemap bool)) error {
 	in := t.in
 	if file != "-" {
 		f, err := os.Open(file) //nolint:gosec // the user's own file
@@ -126,7 +126,7 @@ func readSeedsFile(file string, t *terminal, add func(where, raw string)) error 
 	sc.Buffer(make([]byte, 64<<10), 1<<20)
 	for n := 1; sc.Scan(); n++ {
 		if line := strings.TrimSpace(sc.Text()); line != "" && !strings.HasPrefix(line, "#") {
-			add(fmt.Sprintf("%s:%d: ", file, n), line)
+			add(fmt.Sprintf("%s:%d: ", file, n), line, false)
 		}
 	}
 	if err := sc.Err(); err != nil {
@@ -213,7 +213,10 @@ func (r *crawlRun) open(ctx context.Context, name string, seeds []cliSeed, out *
 	if err != nil {
 		return nil, err
 	}
-	if err := r.letIn(ctx, seeds, job); err != nil {
+	for _, s := range seeds {
+		job.Scope.AddSeed(s.host)
+	}
+	if err := r.node.letIn(ctx, r.crawl, seeds); err != nil {
 		return nil, err
 	}
 	if out != nil {
@@ -236,27 +239,6 @@ func (r *crawlRun) open(ctx context.Context, name string, seeds []cliSeed, out *
 		FinishWhenIdle: true, Report: report,
 	})
 	return finished, nil
-}
-
-// letIn enqueues the seeds of the command line. Their ids come from the crawl's run:
-// the same command again adds nothing while the crawl goes on.
-func (r *crawlRun) letIn(ctx context.Context, seeds []cliSeed, job *jobOf) error {
-	links := make([]rqueue.Link, len(seeds))
-	hosts := make([]string, len(seeds))
-	round := strconv.FormatInt(r.crawl.Run(), 10) + "." + strconv.FormatInt(r.crawl.Opening(), 10)
-	for i, s := range seeds {
-		req := &crawl.Request{ID: crawl.NewID("seed", r.crawl.Name(), round, s.url), URL: s.url, Seed: true, DontFilter: true}
-		req.Fingerprint = job.Fingerprint.Fingerprint(req)
-		links[i] = rqueue.Link{Crawl: r.crawl, Host: s.host, Request: req}
-		hosts[i] = s.host
-		job.Scope.AddSeed(s.host)
-	}
-	if err := r.crawl.AddSeedHosts(ctx, hosts); err != nil {
-		return err
-	}
-	session := r.node.frontier.NewSession()
-	_, _, err := session.Enqueue(ctx, links)
-	return errors.Join(err, session.Close())
 }
 
 // wait ends the run: finished, its page budget used up, or interrupted.

@@ -30,14 +30,14 @@ func TestGatherSeeds(t *testing.T) {
 		wantErr []string // all of them, in one error
 	}{
 		{name: "arguments", args: []string{"HTTP://A.example", "http://b.example/x?q#f"}, want: []cliSeed{
-			{"http://a.example/", "a.example"}, {"http://b.example/x?q#f", "b.example"},
+			{url: "http://a.example/", host: "a.example"}, {url: "http://b.example/x?q#f", host: "b.example"},
 		}},
 		{name: "the same twice", args: []string{"http://a.example", "http://a.example/", "HTTP://A.EXAMPLE:80"}, want: []cliSeed{
-			{"http://a.example/", "a.example"},
+			{url: "http://a.example/", host: "a.example"},
 		}},
 		{
 			name: "file", file: "# seeds\n\n  http://b.example/  \r\nhttp://a.example/\n", args: []string{"http://a.example/"},
-			want: []cliSeed{{"http://a.example/", "a.example"}, {"http://b.example/", "b.example"}},
+			want: []cliSeed{{url: "http://a.example/", host: "a.example"}, {url: "http://b.example/", host: "b.example"}},
 		},
 		{name: "none", wantErr: []string{"no seeds: give URLs, or --seeds FILE"}},
 		{name: "only remarks", file: "# nothing\n", wantErr: []string{"no seeds"}},
@@ -48,8 +48,13 @@ func TestGatherSeeds(t *testing.T) {
 		},
 		{name: "private refused", args: []string{"http://127.0.0.1:8080/"}, wantErr: []string{"seed http://127.0.0.1:8080/: "}},
 		{name: "private allowed", cfg: private, args: []string{"http://127.0.0.1:8080/"}, want: []cliSeed{
-			{"http://127.0.0.1:8080/", "127.0.0.1"},
+			{url: "http://127.0.0.1:8080/", host: "127.0.0.1"},
 		}},
+		{
+			name: "sitemaps come last", cfg: withSitemaps("http://b.example/s.xml", "robots", "http://a.example/"), args: []string{"http://a.example/"},
+			want: []cliSeed{{url: "http://a.example/", host: "a.example"}, {url: "http://b.example/s.xml", host: "b.example", sitemap: true}},
+		},
+		{name: "robots needs a seed", cfg: withSitemaps("robots"), wantErr: []string{"no seeds"}},
 		{name: "line too long", file: "http://a.example/" + strings.Repeat("x", 1<<20) + "\n", wantErr: []string{"--seeds FILE: ", "too long"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -95,7 +100,7 @@ func TestGatherSeedsFromStandardInput(t *testing.T) {
 	in = &terminal{in: strings.NewReader("http://a.example/")}
 	got, err := gatherSeeds(config.Default(), nil, "-", in)
 	require.NoError(t, err)
-	require.Equal(t, []cliSeed{{"http://a.example/", "a.example"}}, got)
+	require.Equal(t, []cliSeed{{url: "http://a.example/", host: "a.example"}}, got)
 }
 
 func TestOutputOf(t *testing.T) {
@@ -166,4 +171,10 @@ func TestExitErrorWithoutMessage(t *testing.T) {
 	cause := errors.New("cause")
 	require.ErrorIs(t, usage(cause), cause)
 	require.EqualError(t, usage(cause), "cause")
+}
+
+func withSitemaps(names ...string) *config.Config {
+	cfg := config.Default()
+	cfg.Crawl.Sitemap = names
+	return cfg
 }

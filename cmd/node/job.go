@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,6 +19,7 @@ import (
 	"orbweaver/core/netguard"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
+	"orbweaver/core/sitemap"
 	"orbweaver/core/spider"
 	"orbweaver/core/weburl"
 	"orbweaver/export"
@@ -34,6 +36,9 @@ type crawlSettings struct {
 	DepthPriority  int    `json:"depth_priority,omitempty"`
 	URLLengthLimit int    `json:"urllength_limit,omitempty"`
 	Fingerprinter  string `json:"fingerprinter,omitempty"`
+
+	Sitemap      []string `json:"sitemap,omitempty"`
+	SitemapSince string   `json:"sitemap_since,omitempty"`
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -41,6 +46,7 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 	settings, err := json.Marshal(crawlSettings{
 		Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
 		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter,
+		Sitemap: n.cfg.Crawl.Sitemap, SitemapSince: n.cfg.Crawl.SitemapSince,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -78,7 +84,11 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
 	}
-	job := &jobOf{Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg)}
+	since, _ := sitemap.ParseTime(s.SitemapSince)
+	job := &jobOf{
+		Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
+		Sitemaps: len(s.Sitemap) > 0, RobotsSitemaps: slices.Contains(s.Sitemap, robotsSitemaps), SitemapLimits: sitemap.Limits{Since: since},
+	}
 	n.jobs.Store(c, job)
 	return job, nil
 }

@@ -208,5 +208,12 @@ func (n *Node) ensureCrawl(ctx context.Context, name string) (rqueue.Info, error
 	if err != nil {
 		return rqueue.Info{}, errors.Join(err)
 	}
+	sitemaps, err := sitemapSeeds(n.cfg.Crawl.Sitemap)
+	if err == nil {
+		err = n.letIn(ctx, c, sitemaps)
+	}
+	if err != nil {
+		return rqueue.Info{}, err
+	}
 	return rqueue.Info{Name: name, State: rqueue.StateRunning, Run: c.Run(), Spec: c.Spec()}, nil
 }
