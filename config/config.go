@@ -23,6 +23,7 @@ type Config struct {
 	Scheduler Scheduler
 	Throttle  Throttle
 	Fetch     Fetch
+	HTTPCache HTTPCache
 	Robots    Robots
 	Retry     Retry
 	Pipeline  Pipeline
@@ -127,6 +128,20 @@ type Fetch struct {
 	RedirectEnabled        bool // REDIRECT_ENABLED
 	RedirectMaxTimes       int  // REDIRECT_MAX_TIMES
 	RedirectPriorityAdjust int  // REDIRECT_PRIORITY_ADJUST
+}
+
+// HTTPCache keeps answers on disk.
+type HTTPCache struct {
+	Enabled        bool          // HTTPCACHE_ENABLED
+	Policy         string        // HTTPCACHE_POLICY: "RFC9111" or "Dummy"
+	Dir            string        // HTTPCACHE_DIR; a relative path is within DATA_DIR
+	Expiration     time.Duration // HTTPCACHE_EXPIRATION_SECS; 0 is never
+	IgnoreMissing  bool          // HTTPCACHE_IGNORE_MISSING
+	IgnoreCodes    []int         // HTTPCACHE_IGNORE_HTTP_CODES
+	IgnoreSchemes  []string      // HTTPCACHE_IGNORE_SCHEMES
+	Gzip           bool          // HTTPCACHE_GZIP
+	AlwaysStore    bool          // HTTPCACHE_ALWAYS_STORE
+	IgnoreControls []string      // HTTPCACHE_IGNORE_RESPONSE_CACHE_CONTROLS
 }
 
 // Robots is how robots.txt is obeyed.

@@ -34,6 +34,7 @@ func sections() []section {
 		{"scheduler", "Queue, dupefilter and the leases on sites."},
 		{"throttle", "How gently a site is visited."},
 		{"fetch", "The HTTP client: who it says it is, its limits, redirects."},
+		{"httpcache", "Answers kept on disk, for work on a spider."},
 		{"robots", "robots.txt."},
 		{"retry", "Requests that failed."},
 		{"pipeline", "From the fetched page to the stored item."},
@@ -55,6 +56,7 @@ func registry(c *Config) []Setting {
 	rows = append(rows, schedulerSettings(&c.Scheduler)...)
 	rows = append(rows, throttleSettings(&c.Throttle)...)
 	rows = append(rows, fetchSettings(&c.Fetch)...)
+	rows = append(rows, httpCacheSettings(&c.HTTPCache)...)
 	rows = append(rows, robotsSettings(&c.Robots)...)
 	rows = append(rows, retrySettings(&c.Retry)...)
 	rows = append(rows, pipelineSettings(&c.Pipeline)...)

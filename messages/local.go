@@ -76,6 +76,7 @@ type Outcome struct {
 	Latency    time.Duration // 0: none measured
 	RetryAfter string        // the header's value
 	SentAt     time.Time     // zero: never written
+	Cached     bool          // the HTTP cache answered: the site was not asked
 	Stale      bool          // a kept connection was closed by the peer before any answer: send again, uncounted
 	Bytes      int64
 }

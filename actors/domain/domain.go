@@ -308,6 +308,10 @@ func (d *Domain) onStray(ctx actor.Context, f *flight, pageSent bool) {
 
 // learn tells the throttle how a fetch ended.
 func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
+	if o.Cached {
+		d.throttle.Abandoned()
+		return
+	}
 	d.fetched++
 	unsent := !f.sent && o.SentAt.IsZero()
 	if !f.sent && !unsent {

@@ -126,6 +126,8 @@ func (d *Domain) onRobotsFetched(ctx actor.Context, now time.Time, f *robotsFile
 		ctx.Send(d.deps.Pipeline, &messages.RobotsFetched{Crawl: d.works[0].crawl, Response: resp})
 	}
 	switch {
+	case o.Cause == crawl.CauseMissing: // nothing of the origin is fetched either
+		d.useRobots(now, f, nil, d.cfg.RobotsRetryTo)
 	case o.Cause != crawl.CauseNone:
 		d.robotsUnreachable(ctx, now, f, 0, string(o.Cause)+": "+o.Err)
 	case o.Status >= 500 || o.Status == 429:

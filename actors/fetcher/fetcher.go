@@ -4,19 +4,22 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/httpcache"
 	"orbweaver/messages"
 )
 
-// Deps is what a fetcher actor needs. All are required.
+// Deps is what a fetcher actor needs. All but Cache are required.
 type Deps struct {
 	Client   *Client
-	Pipeline *actor.PID // gets a Page for each fetch that the site ended
+	Cache    *httpcache.Cache // nil: none
+	Pipeline *actor.PID       // gets a Page for each fetch that the site ended
 	Log      logrus.FieldLogger
 }
 
@@ -58,11 +61,11 @@ func (a *Actor) Receive(ctx actor.Context) {
 }
 
 func (a *Actor) onFetch(ctx actor.Context, msg *messages.Fetch) {
-	resp := a.fetch(ctx, msg)
+	resp, out := a.fetch(ctx, msg)
 	done := &messages.FetchDone{
 		ID:       msg.Lease.Request.ID,
 		Fetcher:  ctx.Self(),
-		Outcome:  outcome(resp),
+		Outcome:  out,
 		PageSent: !msg.Robots && endedBySite(resp.Cause),
 	}
 	if msg.Robots {
@@ -79,11 +82,12 @@ func (a *Actor) onFetch(ctx actor.Context, msg *messages.Fetch) {
 
 // fetch does the work. A panic fails this request, or the domain would wait for
 // its end for ever.
-func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Response) {
+func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Response, out messages.Outcome) {
 	req := msg.Lease.Request
 	defer func() {
 		if reason := recover(); reason != nil {
 			resp = &crawl.Response{URL: req.URL, Cause: crawl.CausePanic, Err: errText(fmt.Sprint(reason))}
+			out = outcome(resp)
 			a.log(ctx).WithFields(logrus.Fields{"url": req.URL, "err": resp.Err, "stack": string(debug.Stack())}).Error("fetch panicked")
 		}
 	}()
@@ -91,9 +95,47 @@ func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Respo
 	if !ok {
 		panic(fmt.Sprintf("fetcher: connections are a %T", msg.Conns))
 	}
-	return slot.Do(context.Background(), req, Permit{NotAfter: msg.NotAfter}, func(at time.Time) {
-		ctx.Send(ctx.Sender(), &messages.Sent{ID: req.ID, At: at})
-	})
+	send := func(req *crawl.Request) *crawl.Response {
+		return slot.Do(context.Background(), req, Permit{NotAfter: msg.NotAfter}, func(at time.Time) {
+			ctx.Send(ctx.Sender(), &messages.Sent{ID: req.ID, At: at})
+		})
+	}
+	if a.deps.Cache == nil {
+		resp = send(req)
+		return resp, outcome(resp)
+	}
+	return a.throughCache(ctx, msg, send)
+}
+
+// throughCache fetches what the cache does not answer. The outcome is the site's: what
+// the cache makes of it is the page's.
+func (a *Actor) throughCache(ctx actor.Context, msg *messages.Fetch, send func(*crawl.Request) *crawl.Response) (*crawl.Response, messages.Outcome) {
+	req, name := msg.Lease.Request, "robots"
+	if msg.Lease.Crawl != nil {
+		name = "crawl-" + msg.Lease.Crawl.Name()
+	}
+	look, err := a.deps.Cache.Look(name, req)
+	if err != nil {
+		a.log(ctx).WithFields(logrus.Fields{"url": req.URL, "err": err}).Warn("stored answer cannot be read: asking the site")
+	}
+	if look.Response != nil {
+		return look.Response, outcome(look.Response)
+	}
+	if len(look.Fields) > 0 {
+		asking := *req
+		asking.Headers = slices.Concat(req.Headers, look.Fields)
+		req = &asking
+	}
+	fetched := send(req)
+	out := outcome(fetched)
+	resp, err := a.deps.Cache.Done(name, msg.Lease.Request, &look, fetched)
+	if err != nil {
+		a.log(ctx).WithFields(logrus.Fields{"url": req.URL, "err": err}).Warn("answer not stored")
+	}
+	if msg.Robots {
+		out.Status, out.Cause, out.Err = resp.Status, resp.Cause, resp.Err
+	}
+	return resp, out
 }
 
 func (a *Actor) log(ctx actor.Context) logrus.FieldLogger {
@@ -114,6 +156,7 @@ func outcome(resp *crawl.Response) messages.Outcome {
 		Latency: resp.Latency,
 		SentAt:  resp.SentAt,
 		Stale:   resp.Cause == crawl.CauseStale,
+		Cached:  resp.Cached,
 		Bytes:   resp.Wire,
 	}
 	if resp.Status >= 300 {

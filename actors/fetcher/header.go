@@ -151,15 +151,15 @@ func digits(s string) bool {
 // connection.
 func (h *head) frame(persistent bool) error {
 	h.length, h.keep = lengthClose, persistent
-	chunked, stated := false, false
+	chunked, stated, closes := false, false, false
 	var lengthErr error
 	for i := range h.fields {
 		f := &h.fields[i]
 		switch {
 		case len(f.Name) == 10 && strings.EqualFold(f.Name, "Connection"):
 			if hasToken(f.Value, "close") {
-				persistent, h.keep = false, false
-			} else if hasToken(f.Value, "keep-alive") {
+				h.keep, closes = false, true
+			} else if !closes && hasToken(f.Value, "keep-alive") {
 				h.keep = true
 			}
 		case len(f.Name) == 14 && strings.EqualFold(f.Name, "Content-Length"):

@@ -80,10 +80,10 @@ func (a *wildAnswer) fields(t *testing.T) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	return comparable(lines)
+	return fieldLines(lines)
 }
 
-func comparable(lines []string) (out []string) {
+func fieldLines(lines []string) (out []string) {
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, ":")
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -157,6 +157,6 @@ func checkWild(t *testing.T, slot *fetcher.Slot, c *wildCase) {
 		for _, f := range got.Headers {
 			lines = append(lines, latin1(f.Name+":"+f.Value))
 		}
-		require.Equal(t, want.fields(t), comparable(lines), c.Label)
+		require.Equal(t, want.fields(t), fieldLines(lines), c.Label)
 	}
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"orbweaver/actors/domain"
 	"orbweaver/actors/fetcher"
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/config"
+	"orbweaver/core/httpcache"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
@@ -60,6 +64,35 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 		Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
 		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate, ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates,
 	}
+}
+
+// httpCache makes the cache of answers; nil when there is to be none.
+func httpCache(cfg *config.Config) (*httpcache.Cache, error) {
+	h := cfg.HTTPCache
+	if !h.Enabled {
+		return nil, nil //nolint:nilnil // no cache is no error
+	}
+	dir := h.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(cfg.Node.DataDir, dir)
+	}
+	c := httpcache.Config{
+		Dir: dir, Policy: h.Policy, Expiration: h.Expiration, IgnoreMissing: h.IgnoreMissing, IgnoreCodes: h.IgnoreCodes,
+		IgnoreSchemes: lowered(h.IgnoreSchemes), Gzip: h.Gzip, AlwaysStore: h.AlwaysStore, IgnoreControls: lowered(h.IgnoreControls),
+		MaxSize: cfg.Fetch.DownloadMaxSize,
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return httpcache.New(c, time.Now), nil
+}
+
+func lowered(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strings.ToLower(w)
+	}
+	return out
 }
 
 func schedulerConfig(cfg *config.Config) scheduler.Config {

@@ -150,7 +150,11 @@ func (n *Node) startActors() error {
 	if err != nil {
 		return err
 	}
-	fetcherProps := fetcher.Props(fetcher.Deps{Pipeline: n.pipeline, Client: n.client, Log: n.log})
+	cache, err := httpCache(n.cfg)
+	if err != nil {
+		return err
+	}
+	fetcherProps := fetcher.Props(fetcher.Deps{Pipeline: n.pipeline, Client: n.client, Cache: cache, Log: n.log})
 	n.domains, err = spawn(messages.DomainsName, func() actor.Actor {
 		return domain.NewSupervisor(domainCfg, domain.Deps{
 			Scheduler: n.scheduler, Pipeline: n.pipeline, Fetcher: fetcherProps,

@@ -26,6 +26,7 @@ const (
 	CauseRobots    Cause = "robots"    // robots.txt could not be had; Status is that of its answer, 0 for none
 	CauseRedirects Cause = "redirects" // more than REDIRECT_MAX_TIMES
 	CauseStatus    Cause = "status"    // a response whose status is to be retried
+	CauseMissing   Cause = "missing"   // not in the HTTP cache, which is all that is asked
 )
 
 // SiteFault reports whether the cause says something about the site's health,
@@ -52,6 +53,8 @@ type Response struct {
 	Wire    int64         // bytes read from the connection, headers included
 	SentAt  time.Time     // when the request's last byte was written; zero when it never was
 	Took    time.Duration // whole fetch
+	Cached  bool          // from the HTTP cache: the site was not asked
+	Counted []string      // statistics to be counted by one each, besides a response's own
 }
 
 // Header gives the first value of the named field, matched case-insensitively, or "".

@@ -21,6 +21,8 @@ func (p *Policy) decideFailure(req *crawl.Request, resp *crawl.Response, d direc
 	switch resp.Cause {
 	case crawl.CauseCancelled, crawl.CauseTooLate:
 		return Action{Kind: Giveback, Cause: f.cause, Reason: f.reason}
+	case crawl.CauseMissing:
+		return Action{Kind: Ignore, Cause: f.cause, Reason: f.reason}
 	case crawl.CauseRobots:
 		f.busy = resp.Status != 0 // it answered, with something that says later
 	case crawl.CauseDNS, crawl.CauseRefused, crawl.CauseTLS, crawl.CauseTimeout, crawl.CauseReset,

@@ -86,7 +86,10 @@ func (p *Policy) AppendStats(dst []Stat, req *crawl.Request, resp *crawl.Respons
 	if a.exhausted {
 		dst = append(dst, Stat{statRetryMax, 1})
 	}
-	if a.Kind == Ignore || a.Kind == Dead && a.Cause == crawl.CauseStatus {
+	for _, name := range resp.Counted {
+		dst = append(dst, Stat{name, 1})
+	}
+	if a.Kind == Ignore && resp.Cause == crawl.CauseNone || a.Kind == Dead && a.Cause == crawl.CauseStatus {
 		dst = append(dst, Stat{statIgnored, 1}, Stat{statIgnoredStatus + strconv.Itoa(resp.Status), 1})
 	}
 	return dst
@@ -96,7 +99,7 @@ func (p *Policy) AppendStats(dst []Stat, req *crawl.Request, resp *crawl.Respons
 // it was at least begun.
 func wasRequested(resp *crawl.Response) bool {
 	switch resp.Cause {
-	case crawl.CauseForbidden, crawl.CauseBadURL, crawl.CauseCancelled, crawl.CauseTooLate, crawl.CauseRobots:
+	case crawl.CauseForbidden, crawl.CauseBadURL, crawl.CauseCancelled, crawl.CauseTooLate, crawl.CauseRobots, crawl.CauseMissing:
 		return !resp.SentAt.IsZero()
 	default:
 		return true

@@ -29,6 +29,7 @@ func rules() map[string][]string {
 		"core/policy":    {"core/crawl", "core/weburl", "core/throttle"},
 		"core/extract":   {"core/crawl", "core/weburl", "core/spider"},
 		"core/rqueue":    {"core/crawl", "core/invariant"},
+		"core/httpcache": {"core/crawl"},
 		"core/sitemap":   {"core/crawl", "core/weburl"},
 
 		// What crosses a border: local messages carry core values.
