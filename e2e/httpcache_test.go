@@ -20,8 +20,10 @@ func TestCacheAnswers(t *testing.T) {
 	site := webtest.New(t, webtest.Config{Pages: pages})
 	dir := t.TempDir()
 	args := func(file string, more ...string) []string {
-		return crawl(site.Roots(0, 1), embedded(t.TempDir()), []string{"--name", "shop", "-o", filepath.Join(dir, file),
-			"-s", "HTTPCACHE_ENABLED=true", "-s", "HTTPCACHE_POLICY=Dummy", "-s", "HTTPCACHE_DIR=" + filepath.Join(dir, "cache"), "-s", "HTTPCACHE_GZIP=true"}, more)
+		return crawl(site.Roots(0, 1), embedded(t.TempDir()), []string{
+			"--name", "shop", "-o", filepath.Join(dir, file),
+			"-s", "HTTPCACHE_ENABLED=true", "-s", "HTTPCACHE_POLICY=Dummy", "-s", "HTTPCACHE_DIR=" + filepath.Join(dir, "cache"), "-s", "HTTPCACHE_GZIP=true",
+		}, more)
 	}
 	run(t, args("first.jsonl", unthrottled()...)...).finish()
 	requireExact(t, site, lines(t, readFile(t, filepath.Join(dir, "first.jsonl"))))
