@@ -50,7 +50,7 @@ const trustedLength = 256 << 10
 
 // pieceSize is the size in bytes of the pieces in which a body that outgrows the
 // pooled buffers is collected: growing by copying would hold it twice and a half.
-const pieceSize = 1 << 20
+const pieceSize = 256 << 10
 
 // readAll reads r to its end into a buffer of the pools, or into one of its own
 // when there is more than a piece. hint is the expected length, or less than 0.

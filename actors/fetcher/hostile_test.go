@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"sync"
@@ -46,22 +45,22 @@ func (r repeated) writeTo(w io.Writer) {
 	}
 }
 
-// heap is how many bytes of objects there are, dead ones included.
+// heap is how many bytes of objects are in use.
 func heap() int64 {
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	runtime.GC()
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64()) //nolint:gosec // a size
 }
 
-// peakOf runs f and gives how far the heap grew meanwhile, as samples every half
+// peakOf runs f and gives how far the heap grew meanwhile, as samples every
 // millisecond saw it.
 func peakOf(f func()) int64 {
-	runtime.GC()
 	base, peak := heap(), int64(0)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(500 * time.Microsecond)
+		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for {
 			peak = max(peak, heap()-base)
@@ -121,10 +120,12 @@ func TestHostileAnswersTakeBoundedMemory(t *testing.T) { //nolint:paralleltest /
 		{"endless text under gzip", repeated{head: ok + "Content-Encoding: gzip\r\n\r\n", part: "text", n: -1}, crawl.CauseTooLarge},
 		{"endless text under br", repeated{head: ok + "Content-Encoding: br\r\n\r\n", part: "\x00text", n: -1}, crawl.CauseTooLarge},
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(5))
-	const limit = 8 * mebi
-	slot := newSlot(t, func(c *fetcher.Config) { c.MaxSize = limit; c.Timeout = time.Minute })
 	for _, k := range kinds {
+		limit := int64(2 * mebi)
+		if strings.Contains(k.name, "zstd") {
+			limit = 8 * mebi // its window alone may take as much
+		}
+		slot := newSlot(t, func(c *fetcher.Config) { c.MaxSize = limit; c.Timeout = time.Minute })
 		t.Run(k.name, func(t *testing.T) { //nolint:paralleltest // as above
 			s := newSite(t, func(_ *site, c net.Conn, next func() bool) {
 				next()
@@ -133,8 +134,8 @@ func TestHostileAnswersTakeBoundedMemory(t *testing.T) { //nolint:paralleltest /
 			var resp *crawl.Response
 			peak := peakOf(func() { resp = get(t, slot, s.url()) })
 			requireCause(t, k.cause, resp)
-			require.LessOrEqual(t, resp.Wire, int64(9*limit+mebi), "bytes read")
-			require.LessOrEqual(t, peak, int64(limit+mebi), "heap")
+			require.LessOrEqual(t, resp.Wire, 9*limit+mebi, "bytes read")
+			require.LessOrEqual(t, peak, limit+mebi, "heap")
 		})
 	}
 }
@@ -162,9 +163,9 @@ type flusher interface {
 	Flush() error
 }
 
-// A body of about 10 MB that unpacks to 10 GB costs no more memory than a body may have.
+// A body of at most 10 MB that unpacks to 10 GB costs no more memory than a body may have.
 func TestBombs(t *testing.T) { //nolint:paralleltest // it measures the heap
-	const piece = 10_000_000
+	const piece = 1_000_000
 	zeros := strings.Repeat("\x00", piece)
 	deflateHead, deflatePart := flushed(t, piece, func(w io.Writer) flusher {
 		z, err := flate.NewWriter(w, 6)
@@ -173,24 +174,23 @@ func TestBombs(t *testing.T) { //nolint:paralleltest // it measures the heap
 	})
 	brHead, brPart := flushed(t, piece, func(w io.Writer) flusher { return brotli.NewWriterLevel(w, 5) })
 	gzipMember, zstdFrame := gzipped(t, zeros), zstded(t, zeros)
-	stack := func(inner string) string { return gzipped(t, strings.Repeat(inner, 1000)) }
+	stack := func(inner string) string { return gzipped(t, strings.Repeat(inner, 10_000)) }
 	const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"
 	bombs := []struct {
 		coding string
 		body   repeated
 	}{
-		{"gzip", repeated{head: gzipHeader + deflateHead, part: deflatePart, n: 1000}},
-		{"gzip of many members", repeated{part: gzipMember, n: 1000}},
-		{"deflate", repeated{head: deflateHead, part: deflatePart, n: 1000}},
-		{"deflate of zlib", repeated{head: "\x78\x9c" + deflateHead, part: deflatePart, n: 1000}},
-		{"br", repeated{head: brHead, part: brPart, n: 1000}},
-		{"zstd", repeated{part: zstdFrame, n: 1000}},
+		{"gzip", repeated{head: gzipHeader + deflateHead, part: deflatePart, n: 10_000}},
+		{"gzip of many members", repeated{part: gzipMember, n: 10_000}},
+		{"deflate", repeated{head: deflateHead, part: deflatePart, n: 10_000}},
+		{"deflate of zlib", repeated{head: "\x78\x9c" + deflateHead, part: deflatePart, n: 10_000}},
+		{"br", repeated{head: brHead, part: brPart, n: 10_000}},
+		{"zstd", repeated{part: zstdFrame, n: 10_000}},
 		{"gzip, gzip", repeated{part: stack(gzipMember), n: 1}},
 		{"zstd, gzip", repeated{part: stack(zstdFrame), n: 1}},
-		{"br, gzip", repeated{part: gzipped(t, brHead+strings.Repeat(brPart, 1000)), n: 1}},
-		{"gzip, br", repeated{part: brotlied(t, strings.Repeat(gzipMember, 1000)), n: 1}},
+		{"br, gzip", repeated{part: gzipped(t, brHead+strings.Repeat(brPart, 10_000)), n: 1}},
+		{"gzip, br", repeated{part: brotlied(t, strings.Repeat(gzipMember, 10_000)), n: 1}},
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	const limit = 32 * mebi
 	slot := newSlot(t, func(c *fetcher.Config) { c.MaxSize = limit; c.Timeout = time.Minute })
 	for _, bomb := range bombs {
