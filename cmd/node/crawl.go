@@ -279,7 +279,7 @@ func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) erro
 	if err != nil {
 		return &exitError{exitStore, err}
 	}
-	if r.reason == "finished" && !r.elsewhere && exportErr == nil { // else the next run ends it
+	if r.reason == "finished" && exportErr == nil { // else the next run ends it
 		r.settle(ctx)
 	}
 	switch {
