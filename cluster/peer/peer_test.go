@@ -160,7 +160,7 @@ func TestCloseIsBoundedAndIdempotent(t *testing.T) {
 		wg.Go(a.Close)
 	}
 	wg.Wait()
-	require.Less(t, time.Since(start), 3*time.Second)
+	require.Less(t, time.Since(start), 15*time.Second)
 }
 
 func TestStartAndCloseManyTimes(t *testing.T) {

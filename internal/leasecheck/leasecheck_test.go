@@ -139,7 +139,7 @@ func TestLongHistory(t *testing.T) {
 	res, err := leasecheck.Check(h[:], leasecheck.Config{TTL: ttl})
 	require.NoError(t, err)
 	require.Equal(t, leasecheck.Result{Slots: 1, Ops: 4100}, res)
-	require.Less(t, time.Since(begin), 15*time.Second)
+	require.Less(t, time.Since(begin), time.Minute)
 }
 
 func TestRead(t *testing.T) {
