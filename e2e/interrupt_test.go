@@ -45,7 +45,7 @@ func TestInterruptedCrawlResumes(t *testing.T) {
 			begin := time.Now()
 			n = start(t, args...)
 			require.NoError(t, site.WaitCount(within(t), site.Count()+1))
-			require.Less(t, time.Since(begin), 9*time.Second, "released slots are free at once")
+			require.Less(t, time.Since(begin), 7*time.Second, "released slots are free at once")
 			n.finish()
 			require.Regexp(t, `Resuming crawl \([1-9]\d* requests scheduled\)`, n.err.String())
 			requireExact(t, site, lines(t, readFile(t, file)))

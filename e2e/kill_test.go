@@ -42,7 +42,7 @@ func TestNodeKilled(t *testing.T) {
 				if store == "embedded" { // nobody else can hold a slot: no lease is waited for
 					begin := time.Now()
 					require.NoError(t, site.WaitCount(within(t), site.Count()+1))
-					require.Less(t, time.Since(begin), 9*time.Second)
+					require.Less(t, time.Since(begin), 7*time.Second)
 				}
 				require.NoError(t, site.WaitCount(within(t), site.Count()+30+random.IntN(60)))
 				require.False(t, n.ended(), "the crawl was over before the kill")
