@@ -29,7 +29,7 @@ func (e Encoding) Decode(body []byte) []byte {
 	switch c.form {
 	case utf8Form:
 		return decodeUTF8(body, plain)
-	case asciiOnly, single, windows:
+	case asciiOnly, single, iso, windows:
 		return decodeSingle(c, body, plain)
 	default:
 		return decodePairs(c, body, plain)
@@ -46,8 +46,11 @@ func decodeSingle(c *codec, body []byte, plain int) []byte {
 		if m != nil {
 			r = m.DecodeByte(byte(utf8.RuneSelf + i))
 		}
-		if c.form == windows && r < 0xa0 { // a C1 control: the byte is not in use
+		switch {
+		case c.form == windows && r < 0xa0:
 			r = utf8.RuneError
+		case c.form == iso && i < 0x20:
+			r = rune(utf8.RuneSelf + i)
 		}
 		upper[i], size[i] = r, uint8(utf8.RuneLen(r))
 	}
@@ -196,12 +199,27 @@ func (c *codec) special(b []byte) (r rune, n int) {
 			}
 		}
 	case fourByte:
-		switch b[0] {
-		case 0x80: // the euro sign of code page 936
+		switch {
+		case b[0] == 0x80: // the euro sign of code page 936
 			return 0x20ac, 1
-		case 0xff:
-			return utf8.RuneError, 1
+		case len(b) > 1:
+			return gbUserDefined(rune(b[0]), rune(b[1]))
 		}
+	}
+	return 0, 0
+}
+
+// gbUserDefined reads the pairs that GB18030 leaves to its users.
+func gbUserDefined(lead, trail rune) (r rune, n int) {
+	switch {
+	case lead >= 0xaa && lead <= 0xaf && trail >= 0xa1 && trail <= 0xfe:
+		return 0xe000 + 94*(lead-0xaa) + trail - 0xa1, 2
+	case lead >= 0xf8 && lead <= 0xfe && trail >= 0xa1 && trail <= 0xfe:
+		return 0xe234 + 94*(lead-0xf8) + trail - 0xa1, 2
+	case lead >= 0xa1 && lead <= 0xa7 && trail >= 0x40 && trail <= 0x7e:
+		return 0xe4c6 + 96*(lead-0xa1) + trail - 0x40, 2
+	case lead >= 0xa1 && lead <= 0xa7 && trail >= 0x80 && trail <= 0xa0:
+		return 0xe4c6 + 96*(lead-0xa1) + trail - 0x41, 2
 	}
 	return 0, 0
 }

@@ -21,6 +21,7 @@ const (
 	asciiOnly
 	wideForm
 	single   // one byte a character
+	iso      // single; 0x80 to 0x9f are the control characters of these numbers
 	windows  // single; a control character stands for a byte that is not in use
 	pairs    // one byte below 0x80, else two
 	shiftJIS // pairs, with single bytes for half-width kana
@@ -79,18 +80,18 @@ var table = [...]codec{
 	{"cp1256", windows, charmap.Windows1256, "1256 windows_1256"},
 	{"cp1257", windows, charmap.Windows1257, "1257 windows_1257"},
 	{"cp1258", windows, charmap.Windows1258, "1258 windows_1258"},
-	{"iso8859-2", single, charmap.ISO8859_2, "csisolatin2 iso_8859_2 iso_8859_2_1987 iso_ir_101 l2 latin2"},
-	{"iso8859-3", single, charmap.ISO8859_3, "csisolatin3 iso_8859_3 iso_8859_3_1988 iso_ir_109 l3 latin3"},
-	{"iso8859-4", single, charmap.ISO8859_4, "csisolatin4 iso_8859_4 iso_8859_4_1988 iso_ir_110 l4 latin4"},
-	{"iso8859-5", single, charmap.ISO8859_5, "csisolatincyrillic cyrillic iso_8859_5 iso_8859_5_1988 iso_ir_144"},
-	{"iso8859-6", single, charmap.ISO8859_6, "arabic asmo_708 csisolatinarabic ecma_114 iso_8859_6 iso_8859_6_1987 iso_ir_127"},
-	{"iso8859-7", single, charmap.ISO8859_7, "csisolatingreek ecma_118 elot_928 greek greek8 iso_8859_7 iso_8859_7_1987 iso_ir_126"},
-	{"iso8859-8", single, charmap.ISO8859_8, "csisolatinhebrew hebrew iso_8859_8 iso_8859_8_1988 iso_ir_138"},
-	{"iso8859-10", single, charmap.ISO8859_10, "csisolatin6 iso_8859_10 iso_8859_10_1992 iso_ir_157 l6 latin6"},
-	{"iso8859-13", single, charmap.ISO8859_13, "iso_8859_13 l7 latin7"},
-	{"iso8859-14", single, charmap.ISO8859_14, "iso_8859_14 iso_8859_14_1998 iso_celtic iso_ir_199 l8 latin8"},
-	{"iso8859-15", single, charmap.ISO8859_15, "iso_8859_15 l9 latin9"},
-	{"iso8859-16", single, charmap.ISO8859_16, "iso_8859_16 iso_8859_16_2001 iso_ir_226 l10 latin10"},
+	{"iso8859-2", iso, charmap.ISO8859_2, "csisolatin2 iso_8859_2 iso_8859_2_1987 iso_ir_101 l2 latin2"},
+	{"iso8859-3", iso, charmap.ISO8859_3, "csisolatin3 iso_8859_3 iso_8859_3_1988 iso_ir_109 l3 latin3"},
+	{"iso8859-4", iso, charmap.ISO8859_4, "csisolatin4 iso_8859_4 iso_8859_4_1988 iso_ir_110 l4 latin4"},
+	{"iso8859-5", iso, charmap.ISO8859_5, "csisolatincyrillic cyrillic iso_8859_5 iso_8859_5_1988 iso_ir_144"},
+	{"iso8859-6", iso, charmap.ISO8859_6, "arabic asmo_708 csisolatinarabic ecma_114 iso_8859_6 iso_8859_6_1987 iso_ir_127"},
+	{"iso8859-7", iso, charmap.ISO8859_7, "csisolatingreek ecma_118 elot_928 greek greek8 iso_8859_7 iso_8859_7_1987 iso_ir_126"},
+	{"iso8859-8", iso, charmap.ISO8859_8, "csisolatinhebrew hebrew iso_8859_8 iso_8859_8_1988 iso_ir_138"},
+	{"iso8859-10", iso, charmap.ISO8859_10, "csisolatin6 iso_8859_10 iso_8859_10_1992 iso_ir_157 l6 latin6"},
+	{"iso8859-13", iso, charmap.ISO8859_13, "iso_8859_13 l7 latin7"},
+	{"iso8859-14", iso, charmap.ISO8859_14, "iso_8859_14 iso_8859_14_1998 iso_celtic iso_ir_199 l8 latin8"},
+	{"iso8859-15", iso, charmap.ISO8859_15, "iso_8859_15 l9 latin9"},
+	{"iso8859-16", iso, charmap.ISO8859_16, "iso_8859_16 iso_8859_16_2001 iso_ir_226 l10 latin10"},
 	{"koi8-r", single, charmap.KOI8R, "cskoi8r"},
 	{"koi8-u", single, charmap.KOI8U, ""},
 	{"mac-cyrillic", single, charmap.MacintoshCyrillic, "maccyrillic"},
