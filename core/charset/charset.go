@@ -54,7 +54,7 @@ func Of(contentType string, body []byte) (e Encoding, mark int) {
 	if e, mark, ok := Declared(contentType, body); ok {
 		return e, mark
 	}
-	return Guess(body), 0
+	return guess(contentType, body), 0
 }
 
 // Declared gives the encoding that a byte order mark, the Content-Type or the body

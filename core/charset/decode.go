@@ -14,26 +14,27 @@ import (
 // is never longer than three times the body. body is not written to.
 func (e Encoding) Decode(body []byte) []byte {
 	c := &table[e]
-	switch c.form {
-	case unreadable:
-		return body
-	case wideForm:
-		return decodeWide(e, body)
-	case stateful:
-		return decodeAll(c.enc, body)
+	plain := 0
+	if c.form != wideForm && c.form != stateful {
+		plain = plainLen(body)
 	}
-	plain := plainLen(body)
 	if plain == len(body) {
 		return body
 	}
 	switch c.form {
 	case utf8Form:
 		return decodeUTF8(body, plain)
+	case wideForm:
+		return decodeWide(e, body)
+	case stateful:
+		return decodeAll(c.enc, body)
 	case asciiOnly, single, iso, windows:
 		return decodeSingle(c, body, plain)
-	default:
+	case pairs, shiftJIS, eucJP, fourByte:
 		return decodePairs(c, body, plain)
+	case unreadable:
 	}
+	return body
 }
 
 // decodeSingle decodes what has one byte a character. The first plain bytes are ASCII.
@@ -97,7 +98,7 @@ func decodeUTF8(body []byte, plain int) []byte {
 // maximalSubpart is the length of the longest beginning of b that is also one of a
 // valid character, at least 1. b begins with no valid character.
 func maximalSubpart(b []byte) int {
-	need, low, high := 0, byte(0x80), byte(0xbf)
+	need, low, high := 3, byte(0x80), byte(0xbf)
 	switch c := b[0]; {
 	case c < 0xc2 || c > 0xf4:
 		return 1
@@ -105,18 +106,16 @@ func maximalSubpart(b []byte) int {
 		need = 1
 	case c < 0xf0:
 		need = 2
-		if c == 0xe0 {
-			low = 0xa0
-		} else if c == 0xed {
-			high = 0x9f
-		}
-	default:
-		need = 3
-		if c == 0xf0 {
-			low = 0x90
-		} else if c == 0xf4 {
-			high = 0x8f
-		}
+	}
+	switch b[0] {
+	case 0xe0:
+		low = 0xa0
+	case 0xed:
+		high = 0x9f
+	case 0xf0:
+		low = 0x90
+	case 0xf4:
+		high = 0x8f
 	}
 	n := 1
 	for n <= need && n < len(b) && low <= b[n] && b[n] <= high {
@@ -179,32 +178,40 @@ func decodePairs(c *codec, body []byte, plain int) []byte {
 
 // special reads what Python decodes and x/text does not; n is 0 for anything else.
 func (c *codec) special(b []byte) (r rune, n int) {
-	switch c.form {
-	case shiftJIS:
-		switch {
-		case b[0] == 0x80:
-			return 0x80, 1
-		case b[0] == 0xa0:
-			return 0xf8f0, 1
-		case b[0] >= 0xfd:
-			return 0xf8f1 + rune(b[0]-0xfd), 1
-		case b[0] > 0xa0 && b[0] < 0xe0:
-			return 0xff61 + rune(b[0]-0xa1), 1
-		case b[0] >= 0xf0 && b[0] <= 0xf9 && len(b) > 1: // characters of the user's own
-			switch t := rune(b[1]); {
-			case t >= 0x40 && t <= 0x7e:
-				return 0xe000 + 188*rune(b[0]-0xf0) + t - 0x40, 2
-			case t >= 0x80 && t <= 0xfc:
-				return 0xe000 + 188*rune(b[0]-0xf0) + t - 0x41, 2
-			}
-		}
-	case fourByte:
-		switch {
-		case b[0] == 0x80: // the euro sign of code page 936
-			return 0x20ac, 1
-		case len(b) > 1:
-			return gbUserDefined(rune(b[0]), rune(b[1]))
-		}
+	switch {
+	case c.form == shiftJIS:
+		return shiftJISSpecial(b)
+	case c.form != fourByte:
+		return 0, 0
+	case b[0] == 0x80: // the euro sign of code page 936
+		return 0x20ac, 1
+	case len(b) > 1:
+		return gbUserDefined(rune(b[0]), rune(b[1]))
+	}
+	return 0, 0
+}
+
+// shiftJISSpecial reads the single bytes of code page 932 and the pairs that it
+// leaves to its users.
+func shiftJISSpecial(b []byte) (r rune, n int) {
+	lead := rune(b[0])
+	switch {
+	case lead == 0x80:
+		return 0x80, 1
+	case lead == 0xa0:
+		return 0xf8f0, 1
+	case lead > 0xa0 && lead < 0xe0:
+		return 0xff61 + lead - 0xa1, 1
+	case lead >= 0xfd:
+		return 0xf8f1 + lead - 0xfd, 1
+	case lead < 0xf0 || lead > 0xf9 || len(b) < 2:
+		return 0, 0
+	}
+	switch trail := rune(b[1]); {
+	case trail >= 0x40 && trail <= 0x7e:
+		return 0xe000 + 188*(lead-0xf0) + trail - 0x40, 2
+	case trail >= 0x80 && trail <= 0xfc:
+		return 0xe000 + 188*(lead-0xf0) + trail - 0x41, 2
 	}
 	return 0, 0
 }

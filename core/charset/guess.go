@@ -2,24 +2,60 @@ package charset
 
 import (
 	"encoding/binary"
+	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/htmlindex"
 )
 
-// Guess is the encoding of a page that declares none: the first of ASCII, UTF-8 and
-// windows-1252 that all of it decodes in, as in Scrapy. A page in plain ASCII is
-// called Windows1252, which is what browsers use for its queries. ASCII means that
-// none fits.
-func Guess(body []byte) Encoding {
+// guess is the encoding of a page that declares none that Python knows: the first
+// of ASCII, UTF-8 and windows-1252 that all of it decodes in, as in Scrapy. A page in
+// plain ASCII is called Windows1252, which is what browsers use for its queries.
+//
+// A page that is neither ASCII nor UTF-8 is in the encoding that it names in a way
+// that only browsers understand, if it does. Where windows-1252 does not fit, the
+// encoding is the one whose statistics fit well; ASCII means that none does.
+func guess(contentType string, body []byte) Encoding {
 	rest := body[plainLen(body):]
 	switch {
 	case len(rest) == 0:
 		return Windows1252
 	case utf8.Valid(rest):
 		return UTF8
-	case fitsWindows1252(rest):
+	}
+	if e, ok := browserLabel(headerLabel(contentType)); ok {
+		return e
+	}
+	if e, ok := browserLabel(declaredLabel(body)); ok {
+		return e
+	}
+	if fitsWindows1252(rest) {
 		return Windows1252
 	}
+	if e, ok := detect(rest); ok {
+		return e
+	}
 	return ASCII
+}
+
+// browserLabel finds an encoding by a label of the Encoding Standard, like x-gbk,
+// windows-949 or iso-8859-8-i.
+func browserLabel(label string) (e Encoding, ok bool) {
+	if label == "" || len(label) > longestLabel {
+		return UTF8, false
+	}
+	enc, err := htmlindex.Get(label)
+	if err != nil {
+		return UTF8, false
+	}
+	name, err := htmlindex.Name(enc)
+	if err != nil {
+		return UTF8, false
+	}
+	// Python's names lack the x- of x-mac-cyrillic and the -i of iso-8859-8-i, which
+	// says how lines are laid out.
+	e, ok = Lookup(strings.TrimSuffix(strings.TrimPrefix(name, "x-"), "-i"))
+	return e, ok && e.Readable() && !e.Wide()
 }
 
 // fitsWindows1252 reports whether every byte is in use in windows-1252.

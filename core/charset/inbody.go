@@ -14,16 +14,20 @@ const declarationBytes = 4096
 // It reads as w3lib's expression does, not by attributes, so that pages with broken
 // tags are read alike. Time is linear.
 func InBody(body []byte) (e Encoding, ok bool) {
-	head := body[:min(len(body), declarationBytes)]
-	var room [declarationBytes]byte
-	if bytes.Contains(head, []byte("<!--")) {
-		head = appendUncommented(room[:0], head)
-	}
-	label := bodyLabel(head)
-	if label == nil {
+	label := declaredLabel(body)
+	if label == "" {
 		return UTF8, false
 	}
 	return Lookup(label)
+}
+
+// declaredLabel is the label of a page's first declaration; "" when there is none.
+func declaredLabel(body []byte) string {
+	head := body[:min(len(body), declarationBytes)]
+	if bytes.Contains(head, []byte("<!--")) {
+		head = appendUncommented(make([]byte, 0, declarationBytes), head)
+	}
+	return string(bodyLabel(head))
 }
 
 // appendUncommented appends b without comments to dst.
@@ -113,10 +117,8 @@ func assigned(b []byte) []byte {
 
 // upToEnd is b up to the end of the tag, or all of it.
 func upToEnd(b []byte) []byte {
-	if k := bytes.IndexByte(b, '>'); k >= 0 {
-		return b[:k]
-	}
-	return b
+	in, _, _ := bytes.Cut(b, []byte(">"))
+	return in
 }
 
 func skipSpace(b []byte, i int) int {
