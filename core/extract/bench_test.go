@@ -56,7 +56,7 @@ func BenchmarkScan(b *testing.B) {
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.reset(page, false, nil)
+		s.reset(page)
 		s.run()
 	}
 }

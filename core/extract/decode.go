@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
+
+	"orbweaver/core/charset"
 )
 
 // value is the attribute's value with line ends, NULs and character references
@@ -112,11 +114,10 @@ func isAlnum(c byte) bool { return class[c]&letter != 0 || c-'0' <= 9 }
 // titleText is the text of a title element: decoded, white space collapsed,
 // valid UTF-8.
 func titleText(raw []byte) string {
-	s := string(raw)
+	s := string(charset.UTF8.Decode(raw))
 	if strings.IndexByte(s, '&') >= 0 {
 		s = html.UnescapeString(s)
 	}
-	s = strings.ToValidUTF8(s, "\ufffd")
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\ufffd")
 	}

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"hash/maphash"
 
+	"orbweaver/core/charset"
 	"orbweaver/core/crawl"
 	"orbweaver/core/spider"
 	"orbweaver/core/weburl"
@@ -24,7 +25,6 @@ type Extractor struct {
 func New() *Extractor {
 	e := &Extractor{}
 	e.doc.seed = maphash.MakeSeed()
-	e.doc.redecode = e.doc.mustDecode
 	e.page.Doc = &e.doc
 	return e
 }
@@ -45,17 +45,17 @@ func (e *Extractor) Release() {
 
 // document implements spider.Document.
 type document struct {
-	url      string
-	body     []byte
-	header   string // Content-Type
-	scanner  scanner
-	seed     maphash.Seed
-	seen     []uint64 // open-addressed set of link hashes
-	redecode func() bool
+	url     string
+	body    []byte
+	header  string // Content-Type
+	scanner scanner
+	seed    maphash.Seed
+	seen    []uint64 // open-addressed set of link hashes
 
 	kind    kind
 	scanned bool
 	decoded bool // codec and text are settled
+	valid   bool // text is known to be UTF-8
 	titled  bool
 	codec   codec
 	text    []byte
@@ -87,7 +87,7 @@ func (d *document) reset(req *crawl.Request, resp *crawl.Response) {
 	}
 	d.header = resp.Header("Content-Type")
 	d.kind, d.scanned, d.decoded, d.titled = kindUnasked, false, false, false
-	d.codec, d.text, d.title = codec{}, nil, ""
+	d.codec, d.valid, d.text, d.title = codec{}, false, nil, ""
 	s := &d.scanner
 	clear(s.anchors)
 	if cap(s.anchors) > keptAnchors {
@@ -99,7 +99,7 @@ func (d *document) reset(req *crawl.Request, resp *crawl.Response) {
 	if len(d.seen) > 4*keptAnchors {
 		d.seen = nil
 	}
-	s.reset(nil, false, nil)
+	s.reset(nil)
 }
 
 // HTML implements spider.Document.
@@ -115,12 +115,10 @@ func (d *document) HTML() bool {
 
 // Text implements spider.Document.
 func (d *document) Text() []byte {
-	d.scan()
-	if !d.decoded { // not HTML
-		d.settle()
-		if !d.decoded {
-			d.decodeAs(undeclared(d.text))
-		}
+	d.decode()
+	if !d.valid {
+		// Links and title do without: they are made valid one by one.
+		d.text, d.valid = charset.UTF8.Decode(d.text), true
 	}
 	return d.text
 }
@@ -189,53 +187,20 @@ func (d *document) scan() {
 	if !d.HTML() {
 		return
 	}
-	d.settle()
-	s := &d.scanner
-	s.reset(d.text, !d.decoded, d.redecode)
-	s.run()
-	switch {
-	case d.decoded:
-		return
-	case s.label == nil:
-		d.decodeAs(undeclared(d.text))
-	default:
-		c, _ := lookup(s.label)
-		d.decodeAs(c)
-	}
-	if d.codec.enc != nil {
-		s.reset(d.text, false, nil)
-		s.run()
-	}
+	d.decode()
+	d.scanner.reset(d.text)
+	d.scanner.run()
 }
 
-// settle decides the encoding where mark or header do, in the order of w3lib
-// (and of browsers).
-func (d *document) settle() {
-	c, n := byteOrderMark(d.body)
-	d.text = d.body[n:]
-	if n > 0 {
-		d.decodeAs(c)
+// decode settles the encoding and the text. A body in UTF-8 stays as it came.
+func (d *document) decode() {
+	if d.decoded {
 		return
 	}
-	if label := charsetParam(d.header); label != nil {
-		if c, ok := lookup(label); ok {
-			d.decodeAs(c)
-		}
+	d.decoded = true
+	e, mark := charset.Of(d.header, d.body)
+	d.codec, d.text = newCodec(e), d.body[mark:]
+	if e != charset.UTF8 {
+		d.text, d.valid = e.Decode(d.text), true
 	}
-}
-
-func (d *document) decodeAs(c codec) {
-	d.codec, d.decoded = c, true
-	d.text = c.decode(d.text)
-}
-
-// mustDecode reports whether the declaration just found asks for a second scan.
-func (d *document) mustDecode() bool {
-	c, _ := lookup(d.scanner.label)
-	if c.wide {
-		// The declaration could be read as ASCII, so it cannot be true (HTML 13.2.3.2).
-		d.scanner.label = []byte("utf-8")
-		return false
-	}
-	return c.enc != nil
 }

@@ -65,7 +65,7 @@ func (d *document) firstSeen(href []byte) bool {
 // escapeQuery percent-encodes what is not ASCII in the query of href in the
 // page's own encoding, as browsers and Scrapy do: the server that wrote the
 // page reads its queries in it. A character that the encoding lacks becomes a
-// numeric reference, as in browsers. UTF-16 pages use UTF-8.
+// numeric reference, as in browsers.
 func (c codec) escapeQuery(href []byte) []byte {
 	q := 0
 	for q < len(href) && href[q] != '?' {
@@ -75,7 +75,7 @@ func (c codec) escapeQuery(href []byte) []byte {
 	for _, b := range href[q:] {
 		plain = plain && b < utf8.RuneSelf
 	}
-	if plain || c.wide {
+	if plain {
 		return href
 	}
 	out := append(make([]byte, 0, 2*len(href)), href[:q]...)

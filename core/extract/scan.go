@@ -8,8 +8,7 @@ type anchor struct {
 	nofollow bool   // rel holds the token nofollow
 }
 
-// scanner finds in HTML bytes what a crawler needs: link targets, title, base
-// and declared encoding. It sees the same tags, attributes and raw text as
+// scanner finds in HTML bytes what a crawler needs: link targets, title and base. It sees the same tags, attributes and raw text as
 // x/net/html's Tokenizer with NextIsNotRawText after noscript (what stands in
 // noscript is markup for a crawler without scripts); the fuzz test holds the two
 // against each other. It builds no tokens: between tags it is bytes.IndexByte,
@@ -20,26 +19,15 @@ type scanner struct {
 	title   []byte // raw text of the first title element; nil when there is none
 	base    []byte // decoded href of the first base element that has one; nil when there is none
 	scratch []byte // values that had to be decoded
-
-	// wantLabel asks for the first encoding declared in the first
-	// declarationBytes; it is switched off where the search ends.
-	wantLabel bool
-	label     []byte      // the declaration found; nil when none
-	stop      func() bool // asked when label was found: true ends the scan
 }
-
-// declarationBytes is how far into a page an encoding declaration is looked
-// for: w3lib's 4096 (the HTML standard asks for at least 1024).
-const declarationBytes = 4096
 
 // eof is the position that ends a scan: the input ran out inside a construct.
 const eof = -1
 
 // reset makes s ready for src and keeps its room.
-func (s *scanner) reset(src []byte, wantLabel bool, stop func() bool) {
-	s.src, s.title, s.base, s.label = src, nil, nil, nil
+func (s *scanner) reset(src []byte) {
+	s.src, s.title, s.base = src, nil, nil
 	s.anchors, s.scratch = s.anchors[:0], s.scratch[:0]
-	s.wantLabel, s.stop = wantLabel, stop
 }
 
 // run scans src to its end.
@@ -62,7 +50,7 @@ func (s *scanner) run() {
 		case c == '!':
 			i = s.declaration(i + 1)
 		case c == '?':
-			i = s.instruction(i)
+			i = after(b, i, '>')
 		}
 	}
 }
@@ -108,26 +96,6 @@ func (s *scanner) declaration(i int) int {
 		}
 	}
 	return eof
-}
-
-// instruction steps over "<?...>". At the start of the page it may declare an encoding.
-func (s *scanner) instruction(i int) int {
-	end := after(s.src, i, '>')
-	if s.wantLabel && end > 0 && end <= declarationBytes {
-		if label := xmlEncoding(s.src[i:end]); label != nil {
-			return s.found(label, end)
-		}
-	}
-	return end
-}
-
-// found takes an encoding declaration and gives where to go on.
-func (s *scanner) found(label []byte, next int) int {
-	s.label, s.wantLabel = label, false
-	if s.stop() {
-		return eof
-	}
-	return next
 }
 
 // after is the position behind the next c at or after i.

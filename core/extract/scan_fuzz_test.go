@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
+
+	"orbweaver/core/charset"
 )
 
 // found is what a scan gives, in a form to compare.
@@ -21,7 +23,7 @@ type found struct {
 // byScanner is the answer of the scanner under test.
 func byScanner(page []byte) found {
 	var s scanner
-	s.reset(page, false, nil)
+	s.reset(page)
 	s.run()
 	f := found{HasTitle: s.title != nil, HasBase: s.base != nil, Base: string(s.base)}
 	if f.HasTitle {
@@ -55,7 +57,7 @@ func byTokenizer(page []byte) found {
 			return f
 		case html.TextToken:
 			if inTitle {
-				f.Title = collapse(strings.ToValidUTF8(string(z.Text()), "\ufffd"))
+				f.Title = collapse(string(charset.UTF8.Decode(z.Text())))
 				inTitle = false
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:

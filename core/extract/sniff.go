@@ -3,6 +3,8 @@ package extract
 import (
 	"bytes"
 	"strings"
+
+	"orbweaver/core/charset"
 )
 
 // isHTML reports whether a body is HTML: by its Content-Type, or by its first
@@ -37,11 +39,11 @@ var openings = [...]string{
 
 // looksHTML reports whether body begins as an HTML page does.
 func looksHTML(body []byte) bool {
-	c, n := byteOrderMark(body)
+	e, n := charset.Mark(body)
 	const enough = 512
 	head := body[n:min(len(body), n+enough)]
-	if c.enc != nil {
-		head = c.decode(head)
+	if e.Wide() {
+		head = e.Decode(head)
 	}
 	head = bytes.TrimLeft(head, " \t\r\n\f")
 	for _, o := range openings {

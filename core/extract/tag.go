@@ -66,10 +66,6 @@ func (s *scanner) tag4(name []byte, i int) int {
 		return s.anchorTag(i)
 	case equalFold(name, "base"):
 		return s.baseTag(i)
-	case s.wantLabel && equalFold(name, "meta"):
-		return s.metaTag(i)
-	case s.wantLabel && equalFold(name, "body"):
-		s.wantLabel = false
 	}
 	return s.tagEnd(i)
 }

@@ -41,9 +41,8 @@ type Document interface {
 	// HTML reports whether the body is HTML, by its Content-Type or, without
 	// one, by its first bytes. When false there is no title and there are no links.
 	HTML() bool
-	// Text is the body in UTF-8, without a byte order mark. Bytes that do not
-	// decode are U+FFFD, except in a body that calls itself UTF-8: it is given
-	// as it came. The slice must not be changed.
+	// Text is the body in UTF-8, without a byte order mark. What does not decode
+	// is U+FFFD. The slice must not be changed.
 	Text() []byte
 	// Title is the text of the first title element, white space collapsed.
 	Title() string

@@ -17,6 +17,7 @@ const anything = "..."
 func rules() map[string][]string {
 	return map[string][]string{
 		// Pure decisions.
+		"core/charset":   {},
 		"core/crawl":     {},
 		"core/invariant": {},
 		"core/placement": {},
@@ -27,7 +28,7 @@ func rules() map[string][]string {
 		"core/spider":    {"core/crawl", "core/weburl"},
 		"core/seeds":     {"core/crawl", "core/weburl"},
 		"core/policy":    {"core/crawl", "core/weburl", "core/throttle"},
-		"core/extract":   {"core/crawl", "core/weburl", "core/spider"},
+		"core/extract":   {"core/charset", "core/crawl", "core/weburl", "core/spider"},
 		"core/rqueue":    {"core/crawl", "core/invariant"},
 		"core/httpcache": {"core/crawl"},
 		"core/sitemap":   {"core/crawl", "core/weburl"},
