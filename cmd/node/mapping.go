@@ -15,6 +15,7 @@ import (
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
+	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
 )
 
@@ -124,6 +125,19 @@ func policyConfig(cfg *config.Config) policy.Config {
 		RetryAfterMax:   cfg.Throttle.RetryAfterMax,
 		RedirectEnabled: f.RedirectEnabled, RedirectMaxTimes: f.RedirectMaxTimes, RedirectPriorityAdjust: f.RedirectPriorityAdjust,
 		HTTPErrorAllowAll: cfg.Crawl.HTTPErrorAllowAll, HTTPErrorAllowedCodes: cfg.Crawl.HTTPErrorAllowedCodes,
+	}
+}
+
+// trapConfig is nil when traps are not looked for.
+func trapConfig(cfg *config.Config) *trap.Config {
+	t := cfg.Trap
+	if !t.Enabled {
+		return nil
+	}
+	return &trap.Config{
+		RepeatedSegments: t.RepeatedSegments, PathDepth: t.PathDepth, QueryParams: t.QueryParams, RepeatedParams: t.RepeatedParams,
+		QueryCombinations: t.QueryCombinations, CalendarPast: t.CalendarPast, CalendarFuture: t.CalendarFuture,
+		CalendarMonths: t.CalendarMonths, Window: t.Window, Duplicates: t.Duplicates, MemoryBytes: t.Memory,
 	}
 }
 

@@ -90,6 +90,9 @@ func (c *cell) judge(text Signature, window, percent int, grown *int64) bool {
 	if c.closed {
 		return false
 	}
+	if c.block == 0 && c.run == 0 {
+		c.rest()
+	}
 	if c.block++; c.ring.knows(text) {
 		c.blockDups++
 	} else {
