@@ -62,6 +62,7 @@ type Crawl struct {
 	URLLengthLimit        int      // URLLENGTH_LIMIT, bytes; 0 is no limit
 	Sitemap               []string // SITEMAP: URLs, and "robots"
 	SitemapSince          string   // SITEMAP_SINCE, a date; "" is none
+	DomainPageLimit       int      // DOMAIN_PAGE_LIMIT; 0 is no limit
 	CloseSpiderPageCount  int      // CLOSESPIDER_PAGECOUNT; 0 is no limit
 	HTTPErrorAllowAll     bool     // HTTPERROR_ALLOW_ALL
 	HTTPErrorAllowedCodes []int    // HTTPERROR_ALLOWED_CODES

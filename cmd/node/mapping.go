@@ -159,6 +159,7 @@ func crawlSpec(cfg *config.Config, name string) rqueue.Spec {
 	spec := rqueue.Spec{
 		Name: name, QueueClass: rqueue.QueueClass(s.QueueClass), Filter: rqueue.Filter(s.DupeFilterMode),
 		DupefilterKey: config.Key(s.DupeFilterKey, name), StartURLsKey: config.Key(r.StartURLsKey, name), ItemsKey: config.Key(r.ItemsKey, name),
+		HostLimit: cfg.Crawl.DomainPageLimit,
 	}
 	switch {
 	case r.StartURLsAsSet:
