@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Redis     Redis
 	Crawl     Crawl
+	Trap      Trap
 	Scheduler Scheduler
 	Throttle  Throttle
 	Fetch     Fetch
@@ -61,10 +62,27 @@ type Crawl struct {
 	URLLengthLimit        int      // URLLENGTH_LIMIT, bytes; 0 is no limit
 	Sitemap               []string // SITEMAP: URLs, and "robots"
 	SitemapSince          string   // SITEMAP_SINCE, a date; "" is none
+	DomainPageLimit       int      // DOMAIN_PAGE_LIMIT; 0 is no limit
 	CloseSpiderPageCount  int      // CLOSESPIDER_PAGECOUNT; 0 is no limit
 	HTTPErrorAllowAll     bool     // HTTPERROR_ALLOW_ALL
 	HTTPErrorAllowedCodes []int    // HTTPERROR_ALLOWED_CODES
 	StatsFile             string   // STATS_FILE; "" writes none
+}
+
+// Trap is the limits against sites without end. 0 turns a limit off.
+type Trap struct {
+	Enabled           bool  // TRAP_ENABLED
+	RepeatedSegments  int   // TRAP_REPEATED_SEGMENTS
+	PathDepth         int   // TRAP_PATH_DEPTH, segments
+	QueryParams       int   // TRAP_QUERY_PARAMS
+	RepeatedParams    int   // TRAP_REPEATED_PARAMS
+	QueryCombinations int   // TRAP_QUERY_COMBINATIONS
+	CalendarPast      int   // TRAP_CALENDAR_PAST, years; 0 is this month
+	CalendarFuture    int   // TRAP_CALENDAR_FUTURE, years; 0 is this month
+	CalendarMonths    int   // TRAP_CALENDAR_MONTHS
+	Window            int   // TRAP_WINDOW, pages
+	Duplicates        int   // TRAP_DUPLICATES, percent
+	Memory            int64 // TRAP_MEMORY, bytes
 }
 
 // Scheduler is the queue, the dupefilter and the slots.

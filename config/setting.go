@@ -31,6 +31,7 @@ func sections() []section {
 	return []section{
 		{"redis", "The store, and the keys that scrapy-redis programs share with it."},
 		{"crawl", "What a crawl covers and when it ends."},
+		{"trap", "Limits against sites without end (docs/traps.md). 0 turns a limit off."},
 		{"scheduler", "Queue, dupefilter and the leases on sites."},
 		{"throttle", "How gently a site is visited."},
 		{"fetch", "The HTTP client: who it says it is, its limits, redirects."},
@@ -53,6 +54,7 @@ func registry(c *Config) []Setting {
 	rows := make([]Setting, 0, 100)
 	rows = append(rows, redisSettings(&c.Redis)...)
 	rows = append(rows, crawlSettings(&c.Crawl)...)
+	rows = append(rows, trapSettings(&c.Trap)...)
 	rows = append(rows, schedulerSettings(&c.Scheduler)...)
 	rows = append(rows, throttleSettings(&c.Throttle)...)
 	rows = append(rows, fetchSettings(&c.Fetch)...)

@@ -82,6 +82,10 @@ func crawlSettings(c *Crawl) []Setting {
 		Doc:   "Date (2026-11-30, or with a time) before which a sitemap's entries are left out, by their lastmod; those without one are taken. Empty: all are.",
 		value: stringValue{&c.SitemapSince, checkDate},
 	}, {
+		Name: "DOMAIN_PAGE_LIMIT", Path: "crawl.domain_page_limit", Default: "0",
+		Doc:   "Requests of the crawl that a host lets in, over all nodes and runs until the crawl is flushed; further links to it are dropped (trap/page_limit). Redirects and what robots.txt forbids count, retries do not; seeds are never dropped. 0 is no limit.",
+		value: intValue{p: &c.DomainPageLimit, max: many},
+	}, {
 		Name: "CLOSESPIDER_PAGECOUNT", Path: "crawl.closespider_pagecount", Flag: "--max-pages", Default: "0", Scrapy: "0",
 		Doc:   "Pages after which the crawl stops; 0 is no limit. Fetches under way are finished, so a few more may come.",
 		value: intValue{p: &c.CloseSpiderPageCount, max: many},

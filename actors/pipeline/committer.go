@@ -278,6 +278,9 @@ func (c *committer) onCommitted(ctx actor.Context, msg *committed) {
 		if n := o.page.Filtered; n > 0 { // seen, but not known to this node
 			addCounts(c.stats, o.page.Crawl, []count{{policy.StatDupeFiltered, int64(n)}})
 		}
+		if n := o.page.Refused; n > 0 {
+			addCounts(c.stats, o.page.Crawl, []count{{statPageLimit, int64(n)}})
+		}
 		settled.Pages = append(settled.Pages, messages.SettledPage{Crawl: o.page.Crawl, Slot: o.slot, ID: o.page.ID, Page: o.isDoc && !o.page.Gone})
 	}
 	for of, m := range msg.stats { // not stored: with the next batch

@@ -7,6 +7,7 @@ import (
 	"orbweaver/core/rqueue"
 	"orbweaver/core/sitemap"
 	"orbweaver/core/spider"
+	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
 )
 
@@ -24,6 +25,7 @@ type Job struct {
 	Sitemaps       bool                    // pages that read as sitemaps are sitemaps, whoever links them
 	RobotsSitemaps bool                    // the sitemaps of the robots.txt of each seed's host are read
 	SitemapLimits  sitemap.Limits          // zero: the protocol's
+	Traps          *trap.Detector          // TRAP_ENABLED; nil: off
 	CheckHost      func(host string) error // refuses literal addresses that may not be fetched; nil: none
 }
 

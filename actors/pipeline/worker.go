@@ -15,6 +15,7 @@ import (
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/spider"
+	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
 	"orbweaver/messages"
 )
@@ -35,6 +36,7 @@ type worker struct {
 	result    spider.Result
 	stats     []policy.Stat
 	probe     crawl.Request // a link while it is looked at
+	reader    trap.Reader
 }
 
 func newWorker(deps Deps, committer *actor.PID) *worker {
@@ -172,6 +174,7 @@ func (w *worker) parse(job *Job, msg *messages.Page, out *outcome) error {
 		return err
 	}
 	w.links(job, msg.Lease.Request, out)
+	w.watch(job, msg, page, out)
 	return nil
 }
 
@@ -200,14 +203,14 @@ func (w *worker) links(job *Job, parent *crawl.Request, out *outcome) {
 	var t tally
 	for i, url := range w.result.Links {
 		w.probe.URL = url
-		if host, ok := w.wanted(job, &w.probe, &t); ok {
+		if host, ok := w.wanted(job, &w.probe, &t); ok && !w.trapped(job, host, url, out) {
 			found := &crawl.Request{URL: url, Fingerprint: w.probe.Fingerprint}
 			w.follow(job, parent, found, host, uint32(i), out, &t) //nolint:gosec // links of one page
 		}
 	}
 	for i := range w.result.Requests {
 		found := w.result.Requests[i]
-		if host, ok := w.wanted(job, &found, &t); ok {
+		if host, ok := w.wanted(job, &found, &t); ok && (found.DontFilter || !w.trapped(job, host, found.URL, out)) {
 			w.follow(job, parent, &found, host, uint32(len(w.result.Links)+i), out, &t) //nolint:gosec // links of one page
 		}
 	}
@@ -215,10 +218,10 @@ func (w *worker) links(job *Job, parent *crawl.Request, out *outcome) {
 }
 
 // tally counts the links of a page that are not followed.
-type tally struct{ offsite, seen, refused int64 }
+type tally struct{ offsite, seen, refused, sessions int64 }
 
 func (t tally) add(out *outcome) {
-	for _, c := range []count{{policy.StatOffsiteFiltered, t.offsite}, {policy.StatDupeFiltered, t.seen}, {policy.StatURLLengthIgnored, t.refused}} {
+	for _, c := range []count{{policy.StatOffsiteFiltered, t.offsite}, {policy.StatDupeFiltered, t.seen}, {policy.StatURLLengthIgnored, t.refused}, {statTrapSession, t.sessions}} {
 		if c.n > 0 {
 			out.stats = append(out.stats, c)
 		}
@@ -232,7 +235,7 @@ func (w *worker) wanted(job *Job, found *crawl.Request, t *tally) (string, bool)
 		t.offsite++
 		return "", false
 	}
-	found.Fingerprint = job.Fingerprint.Fingerprint(found)
+	w.fingerprint(job, found, t)
 	if !found.DontFilter && job.Crawl.Known(found.Fingerprint.Member()) {
 		t.seen++
 		return "", false
@@ -241,8 +244,12 @@ func (w *worker) wanted(job *Job, found *crawl.Request, t *tally) (string, bool)
 }
 
 func (w *worker) follow(job *Job, parent, found *crawl.Request, host string, index uint32, out *outcome, t *tally) {
-	if job.Policy.Follow(parent, index, found) != policy.Followed {
+	switch job.Policy.Follow(parent, index, found) {
+	case policy.Followed:
+	case policy.TooLong:
 		t.refused++
+		return
+	case policy.TooDeep: // Scrapy counts none
 		return
 	}
 	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: found})
@@ -259,6 +266,9 @@ func (w *worker) redirect(job *Job, msg *messages.Page, target *crawl.Request, o
 	}
 	if !job.Scope.Allows(host) {
 		out.stats = append(out.stats, count{policy.StatOffsiteFiltered, 1})
+		return
+	}
+	if !target.Seed && w.trapped(job, host, target.URL, out) {
 		return
 	}
 	target.Fingerprint = job.Fingerprint.Fingerprint(target)

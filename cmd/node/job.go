@@ -21,6 +21,7 @@ import (
 	"orbweaver/core/rqueue"
 	"orbweaver/core/sitemap"
 	"orbweaver/core/spider"
+	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
 	"orbweaver/export"
 )
@@ -39,6 +40,8 @@ type crawlSettings struct {
 
 	Sitemap      []string `json:"sitemap,omitempty"`
 	SitemapSince string   `json:"sitemap_since,omitempty"`
+
+	Traps *trap.Config `json:"traps,omitempty"` // nil: off
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -47,6 +50,7 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 		Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
 		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter,
 		Sitemap: n.cfg.Crawl.Sitemap, SitemapSince: n.cfg.Crawl.SitemapSince,
+		Traps: trapConfig(n.cfg),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -88,6 +92,11 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	job := &jobOf{
 		Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
 		Sitemaps: len(s.Sitemap) > 0, RobotsSitemaps: slices.Contains(s.Sitemap, robotsSitemaps), SitemapLimits: sitemap.Limits{Since: since},
+	}
+	if s.Traps != nil {
+		if job.Traps, err = trap.New(*s.Traps); err != nil {
+			return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
+		}
 	}
 	n.jobs.Store(c, job)
 	return job, nil

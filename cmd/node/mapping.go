@@ -15,6 +15,7 @@ import (
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
+	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
 )
 
@@ -127,6 +128,19 @@ func policyConfig(cfg *config.Config) policy.Config {
 	}
 }
 
+// trapConfig is nil when traps are not looked for.
+func trapConfig(cfg *config.Config) *trap.Config {
+	t := cfg.Trap
+	if !t.Enabled {
+		return nil
+	}
+	return &trap.Config{
+		RepeatedSegments: t.RepeatedSegments, PathDepth: t.PathDepth, QueryParams: t.QueryParams, RepeatedParams: t.RepeatedParams,
+		QueryCombinations: t.QueryCombinations, CalendarPast: t.CalendarPast, CalendarFuture: t.CalendarFuture,
+		CalendarMonths: t.CalendarMonths, Window: t.Window, Duplicates: t.Duplicates, MemoryBytes: t.Memory,
+	}
+}
+
 func fingerprinter(cfg *config.Config) *weburl.Fingerprinter {
 	f := &weburl.Fingerprinter{IncludeHeaders: cfg.Scheduler.IncludeHeaders, KeepFragments: cfg.Scheduler.KeepFragments}
 	switch cfg.Scheduler.Fingerprinter {
@@ -145,6 +159,7 @@ func crawlSpec(cfg *config.Config, name string) rqueue.Spec {
 	spec := rqueue.Spec{
 		Name: name, QueueClass: rqueue.QueueClass(s.QueueClass), Filter: rqueue.Filter(s.DupeFilterMode),
 		DupefilterKey: config.Key(s.DupeFilterKey, name), StartURLsKey: config.Key(r.StartURLsKey, name), ItemsKey: config.Key(r.ItemsKey, name),
+		HostLimit: cfg.Crawl.DomainPageLimit,
 	}
 	switch {
 	case r.StartURLsAsSet:

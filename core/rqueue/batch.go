@@ -20,8 +20,8 @@ func (l *Link) filtered() bool {
 
 // pageResult is what became of one page's links.
 type pageResult struct {
-	enqueued, filtered int
-	err                error
+	enqueued, filtered, refused int
+	err                         error
 }
 
 // placed is a link with the keys of its host and the page it came from.
@@ -120,6 +120,7 @@ func (s *Session) enqueuePart(ctx context.Context, b *batch, part []placed, resu
 		a.str(c.class)
 		hosts, hostsAt := int64(0), a.slot()
 		a.flag(shared)
+		a.int(int64(c.spec.HostLimit))
 		for i < len(part) && part[i].keys.shard == sh {
 			h := part[i].keys
 			end := i + 1
@@ -220,6 +221,13 @@ func (s *Session) enqueued(r *reply, b *batch, part []placed, results []pageResu
 		}
 		bad[i] = fmt.Errorf("rqueue: enqueue: %w", &StoreError{Reply: said})
 	}
+	var refused map[int64]bool
+	for n := r.array(); n > 0; n-- {
+		if refused == nil {
+			refused = map[int64]bool{}
+		}
+		refused[r.int()] = true
+	}
 	if err := r.ok("enqueue"); err != nil {
 		return err
 	}
@@ -232,6 +240,9 @@ func (s *Session) enqueued(r *reply, b *batch, part []placed, results []pageResu
 			continue
 		case len(bad) > 0 && bad[int64(i)] != nil:
 			res.err = bad[int64(i)]
+			continue
+		case len(refused) > 0 && refused[int64(i)]:
+			res.refused++
 			continue
 		case filtered[i]:
 			res.filtered++

@@ -40,6 +40,7 @@ type Page struct {
 	// Outputs of Session.Commit.
 	Enqueued int   // links that were new
 	Filtered int   // links that were not
+	Refused  int   // links of hosts that had let in HostLimit requests
 	Gone     bool  // the lease was no longer this token's: nothing of End happened
 	Err      error // the page is not committed: try again or let the lease lapse
 }

@@ -119,7 +119,7 @@ func (s *Session) EnqueueSeeds(ctx context.Context, c *Crawl, links []Link, seed
 // flushed or deleted elsewhere are dropped.
 func (s *Session) Commit(ctx context.Context, pages []*Page, stats []Stat) (woken []HostRef, err error) {
 	for _, p := range pages {
-		p.Enqueued, p.Filtered, p.Gone, p.Err = 0, 0, false, nil
+		p.Enqueued, p.Filtered, p.Refused, p.Gone, p.Err = 0, 0, 0, false, nil
 	}
 	for try := 0; ; try++ {
 		again := false
@@ -171,6 +171,7 @@ func (s *Session) commitOnce(ctx context.Context, pages []*Page, stats []Stat, w
 		// Enqueued again after a broken connection, what was new is not.
 		p.Filtered, p.Err = max(results[i].filtered-p.Enqueued, 0), results[i].err
 		p.Enqueued += results[i].enqueued
+		p.Refused = results[i].refused
 	}
 	err = s.commit(ctx, pages, stats)
 	if errors.Is(err, errConnChanged) {

@@ -43,6 +43,10 @@ type Spec struct {
 	Export  bool `json:"export,omitempty"`  // push items to <c>:export, for ExportRead
 	Persist bool `json:"persist,omitempty"` // SCHEDULER_PERSIST: opened again after its end, a crawl keeps its filter
 
+	// HostLimit is how many requests a host lets in, seeds included, but seeds are
+	// let in all the same (unless Filter is off); 0: any number.
+	HostLimit int `json:"host_limit,omitempty"`
+
 	Weight   float64         `json:"weight,omitempty"`   // share of a slot among the crawls that use it; default 1
 	Settings json.RawMessage `json:"settings,omitempty"` // the node's; not looked at here
 }
@@ -89,6 +93,9 @@ func (s Spec) Validate() error {
 	case "", "list", "set", "zset":
 	default:
 		errs = append(errs, fmt.Errorf("rqueue: start_urls type %q: want list, set or zset", s.StartURLsType))
+	}
+	if s.HostLimit < 0 {
+		errs = append(errs, fmt.Errorf("rqueue: host limit %d: want 0 or more", s.HostLimit))
 	}
 	if !(s.Weight > 0) {
 		errs = append(errs, fmt.Errorf("rqueue: weight %v: want more than 0", s.Weight))

@@ -24,6 +24,7 @@ func rules() map[string][]string {
 		"core/netguard":  {"core/weburl"},
 		"core/robots":    {},
 		"core/throttle":  {},
+		"core/trap":      {},
 		"core/weburl":    {"core/crawl"},
 		"core/spider":    {"core/crawl", "core/weburl"},
 		"core/seeds":     {"core/crawl", "core/weburl"},

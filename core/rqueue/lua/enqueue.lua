@@ -1,7 +1,9 @@
--- enqueue: let new requests in, at many hosts at once (rules 1, 9, 12, 14, 17, 18).
+-- enqueue: let new requests in, at many hosts at once (rules 1, 9, 12, 14, 17, 18, 21).
 -- ARGV[1] now or ''   ARGV[2] groups; a group is one crawl's shard:
 --   KEYS  index ZSET, run STRING, known SET, totals HASH [, dupefilter SET of 40-hex fingerprints]
---   ARGV  run, queue class p, f or l, hosts, 1 when a dupefilter is shared (rule 17)
+--   ARGV  run, queue class p, f or l, hosts, 1 when a dupefilter is shared (rule 17),
+--         most requests that a host lets in (0: any number); links with
+--         two members, which are seeds, are let in all the same
 --   then for each of its hosts:
 --     KEYS  first filter bucket SET of int64 (its name ends in 0; the others differ in that number
 --           and are named here: the one exception to keys passed in), meta HASH, requests ZSET
@@ -11,7 +13,8 @@
 -- A host whose run is another is left alone, with all its links; so is a link whose filter or a host
 -- whose keys are of a wrong type, or cannot be written: nothing is raised once something was.
 -- Returns {now, {links filtered}, {hosts that had nothing waiting and now have}, {hosts of another run},
--- {link, what the store said, ...}}, links and hosts counted from 0 over the whole call.
+-- {link, what the store said, ...}, {links refused: their host has let in the most}}, links and hosts
+-- counted from 0 over the whole call.
 local format, byte, pcall = string.format, string.byte, redis.pcall
 
 -- place: the bucket of a member under linear hashing with nb buckets, low the largest power of two <= nb.
@@ -25,11 +28,13 @@ end
 
 local nf = clock(ARGV[1])
 local a, k, link, host = 3, 1, 0, 0
-local filtered, woken, stale, bad = {}, {}, {}, {}
+local filtered, woken, stale, bad, refused = {}, {}, {}, {}, {}
 local totals, total = nil, 0
 for _ = 1, tonumber(ARGV[2]) do
   local run, class, hosts, shared = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), ARGV[a + 3] == '1'
-  a = a + 4
+  local most = tonumber(ARGV[a + 4])
+  if most == 0 then most = math.huge end
+  a = a + 5
   local index, runkey, known, tk = KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3]
   k = k + 4
   local dupefilter
@@ -75,7 +80,18 @@ for _ = 1, tonumber(ARGV[2]) do
         local decide, second = ARGV[a], ARGV[a + 1]
         local key = bucket0
         if nb > 1 then key = base .. place(decide, nb, low) end
-        local added = pcall('SADD', key, decide)
+        local added
+        if seen < most or second ~= '' then
+          added = pcall('SADD', key, decide)
+        else
+          added = pcall('SISMEMBER', key, decide)
+          if added == 1 then
+            added = 0
+          elseif added == 0 then
+            refused[#refused + 1] = link
+            added = nil
+          end
+        end
         local new = added == 1
         if new then members = members + 1 end
         if type(added) == 'table' then
@@ -150,4 +166,4 @@ for _ = 1, tonumber(ARGV[2]) do
   end
 end
 if total > 0 then call('HINCRBY', totals, 'seen', total) end
-return {nf, filtered, woken, stale, bad}
+return {nf, filtered, woken, stale, bad, refused}
