@@ -80,7 +80,7 @@ func TestFile(t *testing.T) {
 		{"Scalar", "redis", []string{"config: cluster.yaml:1:1: the file holds text: write sections, such as redis: and below it url:"}},
 		{"SectionNotAMapping", "redis: redis://x\n", []string{"config: cluster.yaml:1:8: redis is text: write a mapping, its keys indented on the lines below"}},
 		{"UnknownSection", "redsi:\n  url: x\n", []string{"config: cluster.yaml:1:1: redsi is no section; did you mean redis?"}},
-		{"UnknownSectionFar", "zebra:\n", []string{"config: cluster.yaml:1:1: zebra is no section: there are redis, crawl, scheduler, throttle, fetch, httpcache, robots, retry, pipeline, admin, log, cluster, node"}},
+		{"UnknownSectionFar", "zebra:\n", []string{"config: cluster.yaml:1:1: zebra is no section: there are redis, crawl, trap, scheduler, throttle, fetch, httpcache, robots, retry, pipeline, admin, log, cluster, node"}},
 		{"KeyAtTop", "download_delay: 1\n", []string{"config: cluster.yaml:1:1: download_delay is no section; did you mean throttle.download_delay?"}},
 		{"NameAtTop", "DOWNLOAD_DELAY: 1\n", []string{"config: cluster.yaml:1:1: DOWNLOAD_DELAY is the setting's name: in the file it is throttle.download_delay"}},
 		{"DottedAtTop", "redis.url: x\n", []string{"config: cluster.yaml:1:1: redis.url has to be written in two levels: redis: and below it url:"}},
