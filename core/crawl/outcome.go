@@ -26,6 +26,7 @@ const (
 	CauseRobots    Cause = "robots"    // robots.txt could not be had; Status is that of its answer, 0 for none
 	CauseRedirects Cause = "redirects" // more than REDIRECT_MAX_TIMES
 	CauseStatus    Cause = "status"    // a response whose status is to be retried
+	CauseParked    Cause = "parked"    // never sent: its host is put aside
 )
 
 // SiteFault reports whether the cause says something about the site's health,
