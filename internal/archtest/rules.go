@@ -18,6 +18,7 @@ func rules() map[string][]string {
 	return map[string][]string{
 		// Pure decisions.
 		"core/crawl":     {},
+		"core/blocked":   {"core/crawl"},
 		"core/invariant": {},
 		"core/placement": {},
 		"core/netguard":  {},
