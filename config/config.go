@@ -60,6 +60,7 @@ type Crawl struct {
 	URLLengthLimit        int    // URLLENGTH_LIMIT, bytes; 0 is no limit
 	CloseSpiderPageCount  int    // CLOSESPIDER_PAGECOUNT; 0 is no limit
 	HTTPErrorAllowAll     bool   // HTTPERROR_ALLOW_ALL
+	BlockedPark           bool   // BLOCKED_PARK
 	HTTPErrorAllowedCodes []int  // HTTPERROR_ALLOWED_CODES
 	StatsFile             string // STATS_FILE; "" writes none
 }

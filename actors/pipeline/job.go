@@ -3,6 +3,7 @@ package pipeline
 import (
 	"sync/atomic"
 
+	"orbweaver/core/blocked"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/spider"
@@ -18,9 +19,14 @@ type Job struct {
 	Scope          *weburl.Scope
 	Policy         *policy.Policy
 	Fingerprint    *weburl.Fingerprinter
-	DepthLimit     int32                   // DEPTH_LIMIT; 0: none
-	URLLengthLimit int                     // URLLENGTH_LIMIT; 0: none
-	CheckHost      func(host string) error // refuses literal addresses that may not be fetched; nil: none
+	DepthLimit     int32          // DEPTH_LIMIT; 0: none
+	URLLengthLimit int            // URLLENGTH_LIMIT; 0: none
+	Blocked        *blocked.Watch // recognises refusals, and parks their hosts (BLOCKED_PARK); nil: does not
+	// Aside is asked about each page that was parsed, and what the spider found in it;
+	// a reason parks its host. The page itself is done as any. Safe for concurrent
+	// use; nil: never.
+	Aside     func(host string, page *spider.Page, found *spider.Result) (reason string)
+	CheckHost func(host string) error // refuses literal addresses that may not be fetched; nil: none
 }
 
 // Stage is one step that items go through, as Scrapy's item pipelines. It must be
@@ -49,7 +55,7 @@ func (c *Counters) committed(o *outcome) {
 	switch o.page.End {
 	case rqueue.EndRetry:
 		c.Retries.Add(1)
-	case rqueue.EndDead:
+	case rqueue.EndDead, rqueue.EndParked:
 		c.Dead.Add(1)
 	case rqueue.EndDone:
 	}

@@ -15,6 +15,7 @@ import (
 
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
+	"orbweaver/core/blocked"
 	"orbweaver/core/netguard"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
@@ -34,6 +35,7 @@ type crawlSettings struct {
 	DepthPriority  int    `json:"depth_priority,omitempty"`
 	URLLengthLimit int    `json:"urllength_limit,omitempty"`
 	Fingerprinter  string `json:"fingerprinter,omitempty"`
+	BlockedPark    *bool  `json:"blocked_park,omitempty"` // nil, of an older node's crawl: true
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -41,6 +43,7 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 	settings, err := json.Marshal(crawlSettings{
 		Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
 		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter,
+		BlockedPark: &n.cfg.Crawl.BlockedPark,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -79,6 +82,9 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 		return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
 	}
 	job := &jobOf{Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg)}
+	if s.BlockedPark == nil || *s.BlockedPark {
+		job.Blocked = blocked.NewWatch()
+	}
 	n.jobs.Store(c, job)
 	return job, nil
 }
