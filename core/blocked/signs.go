@@ -1,9 +1,6 @@
 package blocked
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // What a page may hold at most and still be nothing but a challenge.
 const (
@@ -121,25 +118,6 @@ var humanWords = []string{ //nolint:gochecknoglobals // constant table
 	"are you a robot", "are you human", "complete the captcha", "complete the security check", "complete a security check", "solve the captcha",
 	"solve this captcha", "checking your browser", "checking if the site connection is secure", "enable javascript and cookies to continue",
 	"needs to review the security of your connection", "pass the security check",
-}
-
-// triggers are in every page that a body sign holds for, in whichever case it comes.
-var triggers = [][]byte{ //nolint:gochecknoglobals // constant table
-	[]byte("aptcha"), []byte("APTCHA"), []byte("hallenge"), []byte("oment"), []byte("ttention"), []byte("ccess Denied"), []byte("ccess denied"),
-	[]byte("ncapsula"), []byte("sucuri"), []byte("Sucuri"), []byte("ddos-guard"), []byte("DDoS-Guard"), []byte("DDOS-GUARD"), []byte("acw_sc__"),
-	[]byte("psdk"), []byte("PSDK"), []byte("perfdrive"), []byte("equest Rejected"), []byte("heckpoint"), []byte("awswaf"), []byte("AwsWaf"), []byte("bm-verify"),
-	[]byte("sec-if-cpt"), []byte("sec-cpt-if"), []byte("cp_challenge"), []byte("unusual"), []byte("automat"), []byte("uman"), []byte("obot"), []byte("UMAN"),
-	[]byte("a bot"), []byte("browser"), []byte("turnstile"), []byte("onnection"), []byte("avaScript"), []byte("ecurity"),
-}
-
-// suspicious reports whether a body holds a trigger.
-func suspicious(body []byte) bool {
-	for _, t := range triggers {
-		if bytes.Contains(body, t) {
-			return true
-		}
-	}
-	return false
 }
 
 // holds reports whether a page shows the sign.
