@@ -60,6 +60,7 @@ type Deps struct {
 	Inspector Inspector
 	Crawler   Crawler
 	Cluster   Cluster
+	Parker    Parker // nil: parking is not to be had
 	Metrics   prometheus.Gatherer
 	Log       logrus.FieldLogger
 	// Health says why the node is not well; nil, as a function or an answer, is well.

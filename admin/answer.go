@@ -42,6 +42,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, ErrNotFound):
 		writeError(w, http.StatusNotFound, "not_found", err.Error())
 		return
+	case errors.Is(err, ErrInvalid):
+		writeError(w, http.StatusBadRequest, "invalid", err.Error())
+		return
 	case errors.Is(err, ErrUnavailable):
 		writeError(w, http.StatusServiceUnavailable, "unavailable", err.Error())
 	case errors.Is(err, context.DeadlineExceeded):

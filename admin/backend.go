@@ -13,6 +13,7 @@ import (
 var (
 	ErrNotFound    = errors.New("not found")   // 404
 	ErrUnavailable = errors.New("unavailable") // 503: the store cannot be reached, the node stops
+	ErrInvalid     = errors.New("invalid")     // 400: what was asked for makes no sense
 )
 
 // ElsewhereError says that another node should have a domain; it is answered with 404

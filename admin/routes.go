@@ -25,6 +25,9 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("/api/v1/domains/{slot}", allow(http.MethodGet, s.domain))
 	mux.HandleFunc("/api/v1/crawls", allow(http.MethodGet, s.crawls))
 	mux.HandleFunc("/api/v1/crawls/{name}/seeds", allow(http.MethodPost, s.seed))
+	mux.HandleFunc("/api/v1/crawls/{name}/parked", allow(http.MethodGet, s.parked))
+	mux.HandleFunc("/api/v1/crawls/{name}/park", allow(http.MethodPost, s.park))
+	mux.HandleFunc("/api/v1/crawls/{name}/release", allow(http.MethodPost, s.release))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found", "no such path: "+clip(r.URL.Path))
 	})

@@ -65,6 +65,7 @@ type Crawl struct {
 	DomainPageLimit       int      // DOMAIN_PAGE_LIMIT; 0 is no limit
 	CloseSpiderPageCount  int      // CLOSESPIDER_PAGECOUNT; 0 is no limit
 	HTTPErrorAllowAll     bool     // HTTPERROR_ALLOW_ALL
+	BlockedPark           bool     // BLOCKED_PARK
 	HTTPErrorAllowedCodes []int    // HTTPERROR_ALLOWED_CODES
 	StatsFile             string   // STATS_FILE; "" writes none
 }

@@ -98,6 +98,10 @@ func crawlSettings(c *Crawl) []Setting {
 		Doc:   "Statuses that are parsed besides 200 to 299.",
 		value: codesValue{&c.HTTPErrorAllowedCodes},
 	}, {
+		Name: "BLOCKED_PARK", Path: "crawl.blocked_park", Default: "true",
+		Doc:   "Leave a site alone that answers with a challenge, a block, a demand for payment or a login in place of its pages (docs/parking.md). `node crawls release` lets its requests go on.",
+		value: boolValue{&c.BlockedPark},
+	}, {
 		Name: "STATS_FILE", Path: "crawl.stats_file", Flag: "--stats",
 		Doc:   "File for the summary as JSON, written at the end. Empty: none.",
 		value: stringValue{p: &c.StatsFile},

@@ -83,7 +83,7 @@ type Outcome struct {
 
 // Page is a fetch for the pipeline to judge: parse, retry, redirect or drop.
 // Also how a domain reports requests that were never sent: then Response holds
-// only a Cause (robots), or Disallowed is set.
+// only a Cause (robots, parked), or Disallowed is set.
 type Page struct {
 	Lease      rqueue.Leased
 	Slot       string
@@ -111,6 +111,17 @@ type SettledPage struct {
 	Slot  string
 	ID    crawl.ID
 	Page  bool // a page was committed, for CLOSESPIDER_PAGECOUNT
+
+	Parked bool // the mark that this page set on its host is stored
+}
+
+// Parked tells `domains` that a crawl puts a host aside: what is not sent to it yet
+// is not to be.
+type Parked struct {
+	Crawl  *rqueue.Crawl
+	Slot   string
+	Reason string
+	Stored bool // the mark is in the store: from now on the store's word counts
 }
 
 // CreditFree tells a domain that waited for one that it may try to fetch again.

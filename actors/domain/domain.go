@@ -102,6 +102,7 @@ type work struct {
 	after     time.Time       // no lease before it: the crawl is paused, or links gather
 	woken     bool            // after the slot's release was asked for
 	gave      bool            // requests were given back for the next owner
+	park      park
 }
 
 // flight is one request at a fetcher.
@@ -145,6 +146,8 @@ func (d *Domain) Receive(ctx actor.Context) {
 		d.onSent(ctx, msg)
 	case *messages.FetchDone:
 		d.onFetchDone(ctx, msg)
+	case *messages.Parked:
+		d.onParked(ctx, msg)
 	case *messages.CreditFree:
 		d.onCreditFree(ctx)
 	case *tick:

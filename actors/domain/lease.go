@@ -127,18 +127,38 @@ func (d *Domain) refill(ctx actor.Context, now time.Time) {
 	if d.lease != nil || d.retryAt.After(now) {
 		return
 	}
+	w, op := d.wanted(now)
+	if op == nil {
+		w, op = d.parkedLease(now)
+	}
+	if op == nil {
+		return
+	}
+	d.lease = op
+	w.more = false
+	w.park.asked = w.park.stored
+	if w.doubt {
+		w.doubt = false
+		d.ask(ctx, &rqueue.Recover{Slot: d.slot, Token: d.token, Crawl: w.crawl, Keep: d.held(w)}, op)
+		return
+	}
+	d.ask(ctx, op)
+}
+
+// wanted is the lease that the pace of the slot asks for; nil: none.
+func (d *Domain) wanted(now time.Time) (*work, *rqueue.Lease) {
 	most := d.throttle.Batch(d.cfg.TTL/2, d.cfg.LeaseBatch)
 	share := max(1, most/max(1, len(d.works)))
 	w, buffered := d.hungriest(now)
 	if w == nil || len(w.buf) > share/4 || buffered >= most {
-		return
+		return nil, nil
 	}
 	if c := d.cfg.Throttle.Concurrency(); c >= 4 && 2*len(d.flights) > c {
-		return // busy: the longer the queue grows, the fewer leases it takes
+		return nil, nil // busy: the longer the queue grows, the fewer leases it takes
 	}
 	start, _ := d.throttle.LowestNext(now)
 	if start.Sub(now) > d.cfg.TTL/2 {
-		return // too far off to hold requests for it
+		return nil, nil // too far off to hold requests for it
 	}
 	delay := d.throttle.Delay()
 	lead := time.Duration(buffered) * delay // those already here leave first
@@ -149,23 +169,16 @@ func (d *Domain) refill(ctx actor.Context, now time.Time) {
 	if delay > 0 {
 		op.Slack = d.cfg.Slack
 	}
-	d.lease = op
-	w.more = false
-	if w.doubt {
-		w.doubt = false
-		d.ask(ctx, &rqueue.Recover{Slot: d.slot, Token: d.token, Crawl: w.crawl, Keep: d.held(w)}, op)
-		return
-	}
-	d.ask(ctx, op)
+	return w, op
 }
 
 // hungriest is the work that has the fewest requests here of those that may have
-// something due, the first in turn among equals; nil: none may. buffered counts
+// something due, the first in turn among equals; nil: none may. Parked ones wait for none of it. buffered counts
 // the requests of all.
 func (d *Domain) hungriest(now time.Time) (hungry *work, buffered int) {
 	for _, w := range d.works {
 		buffered += len(w.buf)
-		if !w.due(now) || hungry != nil && len(hungry.buf) <= len(w.buf) {
+		if w.park.reason != "" || !w.due(now) || hungry != nil && len(hungry.buf) <= len(w.buf) {
 			continue
 		}
 		hungry = w
@@ -220,6 +233,7 @@ func (d *Domain) onLeased(ctx actor.Context, now time.Time, op *rqueue.Lease) {
 		if op.StoredNext.After(d.storedNext) { // a lease never lowers it
 			d.storedNext = op.StoredNext
 		}
+		w.park.learn(op.Parked)
 		w.buf = append(w.buf, op.Requests...)
 		w.waiting, w.more = op.Waiting, w.more || op.Waiting > 0
 		w.delayedAt = time.Time{}
@@ -338,7 +352,7 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 		return
 	}
 	start, _ := d.throttle.LowestNext(now)
-	if start.Sub(now) > d.cfg.TTL {
+	if start.Sub(now) > d.cfg.TTL && !d.emptiesParked(now) {
 		d.giveUp(ctx, now)
 		return
 	}

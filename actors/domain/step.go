@@ -110,6 +110,12 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 	for i := range d.works {
 		w := d.works[i]
 		for len(w.buf) > 0 {
+			if w.park.reason != "" {
+				if !d.leave(ctx, w) {
+					return nil
+				}
+				continue
+			}
 			lease := w.buf[0]
 			if !d.cfg.RobotsObey {
 				return &flight{lease: lease, work: w}

@@ -6,7 +6,7 @@
 // requests, keeps the politeness of the slot (package throttle), asks robots.txt
 // and hands requests to its fetcher children.
 //
-//	in   Wake, Settled, Drain, Moved, Inspect    from the scheduler, the pipeline, the node
+//	in   Wake, Settled, Parked, Drain, Moved, Inspect    from the scheduler, the pipeline, the node
 //	in   Woken                                   from `domains` of other nodes
 //	out  Do -> scheduler, Fetch -> fetchers, Page -> pipeline, Woken -> other nodes
 //
@@ -97,6 +97,8 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		s.onMoved(ctx)
 	case *messages.Settled:
 		s.onSettled(ctx, msg)
+	case *messages.Parked:
+		s.onParked(ctx, msg)
 	case *stay:
 		s.onStay(ctx, msg)
 	case *passivate:
@@ -223,6 +225,16 @@ func (s *Supervisor) spawn(ctx actor.Context, ref rqueue.HostRef) {
 func (s *Supervisor) onSettled(ctx actor.Context, msg *messages.Settled) {
 	for _, p := range msg.Pages {
 		s.put(ctx, p.Slot, p.ID, p.Page)
+		if p.Parked {
+			s.onParked(ctx, &messages.Parked{Crawl: p.Crawl, Slot: p.Slot, Stored: true})
+		}
+	}
+}
+
+// onParked passes the word on; a domain that is not live learns it with its first lease.
+func (s *Supervisor) onParked(ctx actor.Context, msg *messages.Parked) {
+	if c := s.children[msg.Slot]; c != nil && !c.leaving {
+		ctx.Send(c.pid, msg)
 	}
 }
 

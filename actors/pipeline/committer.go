@@ -281,7 +281,7 @@ func (c *committer) onCommitted(ctx actor.Context, msg *committed) {
 		if n := o.page.Refused; n > 0 {
 			addCounts(c.stats, o.page.Crawl, []count{{statPageLimit, int64(n)}})
 		}
-		settled.Pages = append(settled.Pages, messages.SettledPage{Crawl: o.page.Crawl, Slot: o.slot, ID: o.page.ID, Page: o.isDoc && !o.page.Gone})
+		settled.Pages = append(settled.Pages, messages.SettledPage{Crawl: o.page.Crawl, Slot: o.slot, ID: o.page.ID, Page: o.isDoc && !o.page.Gone, Parked: o.page.Park != ""})
 	}
 	for of, m := range msg.stats { // not stored: with the next batch
 		for name, n := range m {

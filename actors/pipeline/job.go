@@ -3,6 +3,7 @@ package pipeline
 import (
 	"sync/atomic"
 
+	"orbweaver/core/blocked"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/sitemap"
@@ -25,6 +26,7 @@ type Job struct {
 	Sitemaps       bool                    // pages that read as sitemaps are sitemaps, whoever links them
 	RobotsSitemaps bool                    // the sitemaps of the robots.txt of each seed's host are read
 	SitemapLimits  sitemap.Limits          // zero: the protocol's
+	Blocked        *blocked.Watch          // recognises refusals, and parks their hosts (BLOCKED_PARK); nil: does not
 	Traps          *trap.Detector          // TRAP_ENABLED; nil: off
 	CheckHost      func(host string) error // refuses literal addresses that may not be fetched; nil: none
 }
@@ -55,7 +57,7 @@ func (c *Counters) committed(o *outcome) {
 	switch o.page.End {
 	case rqueue.EndRetry:
 		c.Retries.Add(1)
-	case rqueue.EndDead:
+	case rqueue.EndDead, rqueue.EndParked:
 		c.Dead.Add(1)
 	case rqueue.EndDone:
 	}

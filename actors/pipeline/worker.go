@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
+	"orbweaver/core/blocked"
 	"orbweaver/core/crawl"
 	"orbweaver/core/extract"
 	"orbweaver/core/policy"
@@ -65,10 +66,15 @@ func (w *worker) onPage(ctx actor.Context, msg *messages.Page) {
 		ctx.Send(w.deps.Domains, &messages.Settled{Pages: []messages.SettledPage{{Crawl: msg.Lease.Crawl, Slot: msg.Slot, ID: msg.Lease.Request.ID}}})
 		return
 	}
-	w.deps.Counters.Requests.Add(1)
+	if msg.Response.Cause != crawl.CauseParked {
+		w.deps.Counters.Requests.Add(1)
+	}
 	w.deps.Counters.Bytes.Add(msg.Response.Wire)
 	out := w.judge(job, msg)
 	w.deps.Release(msg.Response)
+	if out.page.Park != "" { // the domain must know before the mark is stored
+		ctx.Send(w.deps.Domains, &messages.Parked{Crawl: out.page.Crawl, Slot: out.slot, Reason: out.page.Park})
+	}
 	ctx.Send(w.committer, out)
 }
 
@@ -116,8 +122,14 @@ func (w *worker) try(job *Job, msg *messages.Page) (out *outcome, err error) {
 		out.stats = append(out.stats, count{policy.StatRobotsForbidden, 1})
 		return out, nil
 	}
+	if msg.Response.Cause == crawl.CauseParked {
+		out.page.End, out.page.Cause = rqueue.EndParked, msg.Response.Err
+		return out, nil
+	}
 	action := job.Policy.Decide(msg.Lease.Request, msg.Response, rand.Float64)
-	if err := w.apply(job, msg, action, out); err != nil {
+	if action.Kind != policy.Parse && w.refused(job, msg, blocked.UnknownLinks, out) {
+		action = policy.Action{Kind: policy.Ignore}
+	} else if err := w.apply(job, msg, action, out); err != nil {
 		return nil, err
 	}
 	w.count(job, msg, action, out)
@@ -170,11 +182,17 @@ func (w *worker) parse(job *Job, msg *messages.Page, out *outcome) error {
 	if err := job.Spider.Parse(page, &w.result); err != nil {
 		return fmt.Errorf("spider: %w", err)
 	}
+	if w.refused(job, msg, len(w.result.Links)+len(w.result.Requests), out) {
+		out.isDoc = false
+		return nil
+	}
 	if err := w.items(job, page, out); err != nil {
 		return err
 	}
 	w.links(job, msg.Lease.Request, out)
-	w.watch(job, msg, page, out)
+	if reason := w.watch(job, msg, page, out); reason != "" {
+		w.park(msg, reason, true, out)
+	}
 	return nil
 }
 

@@ -28,7 +28,7 @@ func startAdmin(ctx context.Context, n *Node) (*adminServer, error) {
 	registerMetrics(reg, n)
 	listen := func(address string) (*adminServer, error) {
 		s, err := admin.New(admin.Config{Address: address}, admin.Deps{
-			Inspector: inspector{n}, Crawler: crawler{n}, Cluster: clusterView{n}, Metrics: reg,
+			Inspector: inspector{n}, Crawler: crawler{n}, Cluster: clusterView{n}, Parker: parker{n}, Metrics: reg,
 			Log: n.log.WithField("part", "admin"), Health: n.health,
 		})
 		if err != nil {

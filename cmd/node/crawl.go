@@ -147,6 +147,7 @@ type crawlRun struct {
 	reason  string           // finish_reason
 	// elsewhere: another process finished and closed the crawl, flushed or deleted it.
 	elsewhere bool
+	parked    bool // requests of parked hosts are kept: the crawl is not closed
 }
 
 func runCrawl(ctx context.Context, cfg *config.Config, seeds []cliSeed, opt crawlOptions, t *terminal) error {
@@ -279,7 +280,7 @@ func (r *crawlRun) end(ctx context.Context, stopScreen func(), t *terminal) erro
 	if err != nil {
 		return &exitError{exitStore, err}
 	}
-	if r.reason == "finished" && exportErr == nil { // else the next run ends it
+	if r.reason == "finished" && !r.parked && exportErr == nil { // else the next run ends it
 		r.settle(ctx)
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orbweaver/config"
 	"orbweaver/core/rqueue"
 	"orbweaver/store"
 )
@@ -19,7 +20,8 @@ func newCrawlsCommand(t *terminal) *cobra.Command {
 		Short: "List, flush or delete the crawls stored in a Redis",
 		Example: `  node crawls list --redis redis://127.0.0.1:6379/0
   node crawls flush shop --redis redis://127.0.0.1:6379/0
-  node crawls delete shop --items --redis redis://127.0.0.1:6379/0`,
+  node crawls delete shop --items --redis redis://127.0.0.1:6379/0
+  node crawls parked shop --redis redis://127.0.0.1:6379/0`,
 	}
 	var items bool
 	del := crawlsSub(t, &cobra.Command{
@@ -40,6 +42,7 @@ Nodes that serve it stop doing so within seconds. Cut short, run it again.`,
 		}),
 		del,
 	)
+	cmd.AddCommand(parkingCommands(t)...)
 	return cmd
 }
 
@@ -54,26 +57,32 @@ func crawlsSub(t *terminal, cmd *cobra.Command, run func(ctx context.Context, f 
 		if cfg.Redis.URL == "" {
 			return usage(errors.New("node: --redis is missing: it names the Redis that holds the crawls"))
 		}
-		ctx := cmd.Context()
-		st, err := store.Open(ctx, store.Config{URL: cfg.Redis.URL, Log: newLogger(cfg, t.err)})
-		if errors.Is(err, store.ErrConfig) {
-			return usage(err)
-		}
-		if err != nil {
-			return &exitError{exitStore, err}
-		}
-		defer st.Close() //nolint:errcheck // what was to be done is done, or its error is told
-		f, err := rqueue.Open(ctx, st.Client(), rqueueConfig(cfg, memberID(cfg), false))
-		if err == nil {
-			err = run(ctx, f, args)
-		}
-		var coded *exitError
-		if err != nil && !errors.As(err, &coded) {
-			err = &exitError{exitStore, err}
-		}
-		return err
+		return onStore(cmd.Context(), cfg, t, func(f *rqueue.Frontier) error { return run(cmd.Context(), f, args) })
 	}
 	return cmd
+}
+
+// onStore runs something on the frontier alone, without a node.
+func onStore(ctx context.Context, cfg *config.Config, t *terminal, run func(*rqueue.Frontier) error) error {
+	st, err := store.Open(ctx, store.Config{
+		URL: cfg.Redis.URL, DataDir: cfg.Node.DataDir, Server: cfg.Redis.Server, Fsync: cfg.Redis.AppendFsync, Log: newLogger(cfg, t.err),
+	})
+	if errors.Is(err, store.ErrConfig) {
+		return usage(err)
+	}
+	if err != nil {
+		return &exitError{exitStore, err}
+	}
+	defer st.Close() //nolint:errcheck // what was to be done is done, or its error is told
+	f, err := rqueue.Open(ctx, st.Client(), rqueueConfig(cfg, memberID(cfg), st.Embedded()))
+	if err == nil {
+		err = run(f)
+	}
+	var coded *exitError
+	if err != nil && !errors.As(err, &coded) {
+		err = &exitError{exitStore, err}
+	}
+	return err
 }
 
 func withCrawl(ctx context.Context, f *rqueue.Frontier, name string, do func(*rqueue.Crawl) error) error {

@@ -16,6 +16,7 @@ import (
 
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
+	"orbweaver/core/blocked"
 	"orbweaver/core/netguard"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
@@ -41,7 +42,8 @@ type crawlSettings struct {
 	Sitemap      []string `json:"sitemap,omitempty"`
 	SitemapSince string   `json:"sitemap_since,omitempty"`
 
-	Traps *trap.Config `json:"traps,omitempty"` // nil: off
+	Traps       *trap.Config `json:"traps,omitempty"`        // nil: off
+	BlockedPark *bool        `json:"blocked_park,omitempty"` // nil, of an older node's crawl: true
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -50,7 +52,8 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 		Scope: n.cfg.Crawl.Scope, DepthLimit: n.cfg.Crawl.DepthLimit, DepthPriority: n.cfg.Crawl.DepthPriority,
 		URLLengthLimit: n.cfg.Crawl.URLLengthLimit, Fingerprinter: n.cfg.Scheduler.Fingerprinter,
 		Sitemap: n.cfg.Crawl.Sitemap, SitemapSince: n.cfg.Crawl.SitemapSince,
-		Traps: trapConfig(n.cfg),
+		Traps:       trapConfig(n.cfg),
+		BlockedPark: &n.cfg.Crawl.BlockedPark,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -97,6 +100,9 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 		if job.Traps, err = trap.New(*s.Traps); err != nil {
 			return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
 		}
+	}
+	if s.BlockedPark == nil || *s.BlockedPark {
+		job.Blocked = blocked.NewWatch()
 	}
 	n.jobs.Store(c, job)
 	return job, nil

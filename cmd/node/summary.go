@@ -43,7 +43,20 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 		out[policy.StatRequestDepthMax] = deepest
 	}
 	addScheduler(out, counts)
+	parked, err := r.crawl.Parked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept := int64(0)
+	for i := range parked {
+		kept += parked[i].Letters
+	}
+	if kept > 0 {
+		out["scheduler/parked"] = kept
+		r.parked = true
+	}
 	r.print(t, out)
+	r.tellParked(parked)
 	if r.cfg.Crawl.StatsFile != "" {
 		if err := writeStats(r.cfg.Crawl.StatsFile, out); err != nil {
 			r.log.WithField("err", err).Error("statistics not written")

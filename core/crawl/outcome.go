@@ -27,6 +27,7 @@ const (
 	CauseRedirects Cause = "redirects" // more than REDIRECT_MAX_TIMES
 	CauseStatus    Cause = "status"    // a response whose status is to be retried
 	CauseMissing   Cause = "missing"   // not in the HTTP cache, which is all that is asked
+	CauseParked    Cause = "parked"    // never sent: its host is put aside
 )
 
 // SiteFault reports whether the cause says something about the site's health,

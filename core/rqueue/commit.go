@@ -18,9 +18,10 @@ type End uint8
 
 // The ends of a lease.
 const (
-	EndDone  End = iota // items stored, request done
-	EndRetry            // to the delayed queue as Page.Retry
-	EndDead             // to the dead letters with Page.Cause
+	EndDone   End = iota // items stored, request done
+	EndRetry             // to the delayed queue as Page.Retry
+	EndDead              // to the dead letters with Page.Cause
+	EndParked            // the same while its host is parked, else it waits again (rule 22)
 )
 
 // Page is the outcome of one leased request: its new links and how its lease ends.
@@ -35,7 +36,11 @@ type Page struct {
 
 	Retry   *crawl.Request // EndRetry: the request with its new counters
 	RetryIn time.Duration  // EndRetry
-	Cause   string         // EndRetry, EndDead
+	Cause   string         // EndRetry, EndDead; EndParked: the reason
+
+	// Park puts the page's host aside, with this reason, whatever becomes of the
+	// page; "" does not. Of a host that is parked the first reason stays.
+	Park string
 
 	// Outputs of Session.Commit.
 	Enqueued int   // links that were new

@@ -67,6 +67,7 @@ func (s *Session) commitPart(ctx context.Context, part []ended, stats []Stat) er
 		hosts, hostsAt := int64(0), a.slot()
 		a.flag(c.spec.Items)
 		a.flag(c.spec.Export)
+		parks, parksAt := int64(0), a.slot()
 		for j := range stats {
 			if stats[j].Crawl == c {
 				a.str(stats[j].Name)
@@ -75,6 +76,14 @@ func (s *Session) commitPart(ctx context.Context, part []ended, stats []Stat) er
 			}
 		}
 		a.set(nAt, n)
+		for j := i; j < len(part) && part[j].page.Crawl == c; j++ {
+			if p := part[j].page; p.Park != "" {
+				a.boxed(part[j].keys.name)
+				a.str(parkReason(p.Park))
+				parks++
+			}
+		}
+		a.set(parksAt, parks)
 		for i < len(part) && part[i].page.Crawl == c {
 			h := part[i].keys
 			end := i + 1
@@ -148,6 +157,11 @@ func (a *args) end(p *Page) {
 	case EndRetry:
 		a.str("r")
 		a.int(max(ms(p.RetryIn), 0))
+	case EndParked:
+		a.str("p")
+		a.str(parkedCause + parkReason(p.Cause))
+		a.str(p.Crawl.class)
+		return
 	default:
 		a.str("x")
 		a.str(oneLine(p.Cause))

@@ -45,6 +45,10 @@ func TestFaultPoints(t *testing.T) {
 	require.ErrorIs(t, err, ErrWaiting)
 	_, err = b.c.ReplayDead(b.ctx, host(0), 1)
 	require.NoError(t, err)
+	_, err = b.c.Park(b.ctx, host(0), "why")
+	require.NoError(t, err)
+	_, _, err = b.c.Release(b.ctx, host(0))
+	require.NoError(t, err)
 	slot := b.acquire(host(5))
 	before := reached["renew.before"]
 	require.NoError(t, b.f.Do(b.ctx,

@@ -13,6 +13,12 @@ func (f *Frontier) JoinCrawl(info Info) (*Crawl, error) {
 	if info.State != StateRunning || info.Flushing {
 		return nil, fmt.Errorf("rqueue: join crawl %s: %w", info.Name, ErrNotRunning)
 	}
+	return f.ViewCrawl(info)
+}
+
+// ViewCrawl is JoinCrawl for a crawl in any state: to look at it, and to park and
+// release its hosts. It does not make it run.
+func (f *Frontier) ViewCrawl(info Info) (*Crawl, error) {
 	spec := info.Spec.WithDefaults()
 	if err := spec.Validate(); err != nil {
 		return nil, err

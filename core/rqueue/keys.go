@@ -18,7 +18,7 @@ import (
 // Keys of a crawl <c>; s is the host's shard, the hash tag that keeps a host's
 // keys and its due entry together:
 //
-//	<c>:spec, <c>:state             STRING  JSON of Spec; HASH state, run, openings, ...
+//	<c>:spec, <c>:state             STRING  JSON of Spec; HASH state, run, openings, parked:<host>, ...
 //	<c>:stats, <c>:totals           HASH    Scrapy's counters; seen, done, dead, lost, leased, delayed over all hosts
 //	<c>:items, <c>:export           LIST    items as JSON; those that await a file
 //	<c>:export:files                HASH    file -> offset up to which its items are safe
@@ -32,7 +32,7 @@ import (
 //	<c>:{s}:<host>:delayed          ZSET    entries -> due, unix ms
 //	<c>:{s}:<host>:leased           HASH    id -> request token, entry
 //	<c>:{s}:<host>:dead             LIST    unix ms, cause, entry
-//	<c>:{s}:<host>:meta             HASH    run, seen, members, buckets, done, dead, lost, forgotten
+//	<c>:{s}:<host>:meta             HASH    run, seen, members, buckets, done, dead, parked, lost, forgotten
 //	<c>:{s}:<host>:seen:<n>         SET     int64 members of the compact dupefilter
 
 // hostKeys are the keys of one host in one crawl, each a string boxed once.

@@ -85,6 +85,9 @@ func (op *Lease) build(f *Frontier, a *args) *script {
 	return f.scripts.lease
 }
 
+// leaseHead is how many values of a lease's reply come before the entries.
+const leaseHead = 7
+
 func (op *Lease) parse(f *Frontier, r *reply, sent time.Time) error {
 	n := r.array()
 	w := r.bytes()
@@ -97,11 +100,12 @@ func (op *Lease) parse(f *Frontier, r *reply, sent time.Time) error {
 	}
 	token := r.string()
 	waiting, first, forgets := r.int(), r.int(), r.int()
+	op.Parked = r.string()
 	var bad error
-	if n > 6 && r.err == nil {
-		op.Requests = make([]Leased, 0, n-6)
+	if n > leaseHead && r.err == nil {
+		op.Requests = make([]Leased, 0, n-leaseHead)
 	}
-	for i := 6; i < n && r.err == nil; i++ {
+	for i := leaseHead; i < n && r.err == nil; i++ {
 		req, lost, err := parseEntry(r.bytes())
 		if err != nil { // left leased: recovered until it is dead
 			bad = err
@@ -119,8 +123,8 @@ func (op *Lease) parse(f *Frontier, r *reply, sent time.Time) error {
 		op.DelayedIn = -1
 	}
 	op.Deadline = f.deadline(sent)
-	if n > 6 {
-		op.StoredNext = sent.Add(max(op.StartIn, 0) + time.Duration(n-6)*max(op.Delay, 0) + max(op.Slack, 0))
+	if n > leaseHead {
+		op.StoredNext = sent.Add(max(op.StartIn, 0) + time.Duration(n-leaseHead)*max(op.Delay, 0) + max(op.Slack, 0))
 	}
 	if len(op.Requests) == 0 {
 		return bad

@@ -35,7 +35,7 @@ type scripts struct {
 	open, state, finish, due                *script
 	flushBegin, flushShard, flushEnd        *script
 	deleteEnd, seedHosts, audit             *script
-	forget, replay                          *script
+	forget, replay, park, unpark            *script
 	robotsGet, robotsPut                    *script
 	exportRead, exportAck, exportRelease    *script
 
@@ -52,7 +52,7 @@ func (s *scripts) named() map[string]**script {
 		"open": &s.open, "state": &s.state, "finish": &s.finish, "due": &s.due,
 		"flush_begin": &s.flushBegin, "flush_shard": &s.flushShard, "flush_end": &s.flushEnd,
 		"delete_end": &s.deleteEnd, "seed_hosts": &s.seedHosts, "audit": &s.audit,
-		"forget": &s.forget, "replay": &s.replay,
+		"forget": &s.forget, "replay": &s.replay, "park": &s.park, "unpark": &s.unpark,
 		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "export_ack": &s.exportAck,
 		"export_read": &s.exportRead, "export_release": &s.exportRelease,
 	}

@@ -19,6 +19,7 @@ func rules() map[string][]string {
 		// Pure decisions.
 		"core/charset":   {},
 		"core/crawl":     {},
+		"core/blocked":   {"core/crawl"},
 		"core/invariant": {},
 		"core/placement": {},
 		"core/netguard":  {"core/weburl"},

@@ -1,4 +1,5 @@
 -- lease: due retries become waiting, then up to max waiting requests are leased (rules 4, 11, 12).
+-- Of a parked host every retry is due, and the reason is told (rule 22).
 -- KEYS[1] slot HASH      KEYS[2] requests ZSET entry -> order   KEYS[3] delayed ZSET entry -> due, unix ms
 -- KEYS[4] leased HASH id -> request token .. entry              KEYS[5] index ZSET
 -- KEYS[6] run STRING     KEYS[7] state HASH                     KEYS[8] totals HASH
@@ -7,7 +8,8 @@
 -- ARGV[8] run        ARGV[9] max, >= 1    ARGV[10] first start, ms from now
 -- ARGV[11] delay, ms ARGV[12] slack, ms   ARGV[13] queue class p, f or l
 -- An entry is sequence (10 hex), times lost (2 hex), priority + 2^31 (8 hex), id (16 bytes), request.
--- Returns {'ok', now, request token, waiting, ms until the first retry or -1, URLs forgotten, entry...} or
+-- Returns {'ok', now, request token, waiting, ms until the first retry or -1, URLs forgotten,
+--          reason of a parked host or '', entry...} or
 --         {'lost' | 'paused' | 'stale' | 'stopped', now}.
 local slot, requests, delayed, leased, index = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local nf, nc = clock(ARGV[1])
@@ -16,14 +18,15 @@ local m = call('HMGET', slot, 'tok', 'exp', 'paused', 'ln', 'next', 'wait')
 if m[1] ~= ARGV[2] or tonumber(m[2]) <= nf then return {'lost', nf} end
 if m[3] == '1' then return {'paused', nf} end
 if call('GET', KEYS[6]) ~= ARGV[8] then return {'stale', nf} end
-local st = call('HMGET', KEYS[7], 'state', 'forgets')
+local st = call('HMGET', KEYS[7], 'state', 'forgets', 'parked:' .. host)
 local state = st[1]
 if state ~= 'running' then return {state == 'paused' and 'paused' or 'stopped', nf} end
 
+local parked = st[3] and sub(st[3], string.find(st[3], ' ', 1, true) + 1) or ''
 local first, moved = -1, 0
 local d = call('ZRANGE', delayed, 0, max, 'WITHSCORES')
 for i = 1, #d, 2 do
-  if tonumber(d[i + 1]) > nf then
+  if parked == '' and tonumber(d[i + 1]) > nf then
     first = tonumber(d[i + 1]) - nf
     break
   end
@@ -48,7 +51,7 @@ end
 local exp, hold = nc + tonumber(ARGV[3]), tonumber(ARGV[7])
 local popped = call('ZPOPMIN', requests, max)
 local n = #popped / 2
-local out = {'ok', nf, '', 0, first, tonumber(st[2] or 0)}
+local out = {'ok', nf, '', 0, first, tonumber(st[2] or 0), parked}
 if n > 0 then
   local ln = tonumber(m[4] or 0) + 1
   local token = ARGV[2] .. '.' .. ln .. '|'
