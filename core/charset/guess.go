@@ -26,7 +26,7 @@ func guess(contentType string, body []byte) Encoding {
 	if e, ok := browserLabel(headerLabel(contentType)); ok {
 		return e
 	}
-	if e, ok := browserLabel(declaredLabel(body)); ok {
+	if e, ok := browserLabel(string(declaredLabel(body))); ok {
 		return e
 	}
 	if fitsWindows1252(rest) {

@@ -15,19 +15,21 @@ const declarationBytes = 4096
 // tags are read alike. Time is linear.
 func InBody(body []byte) (e Encoding, ok bool) {
 	label := declaredLabel(body)
-	if label == "" {
+	if label == nil {
 		return UTF8, false
 	}
 	return Lookup(label)
 }
 
-// declaredLabel is the label of a page's first declaration; "" when there is none.
-func declaredLabel(body []byte) string {
+// declaredLabel is the label of a page's first declaration; nil when there is none.
+func declaredLabel(body []byte) []byte {
+	const opening = "<!--"
 	head := body[:min(len(body), declarationBytes)]
-	if bytes.Contains(head, []byte("<!--")) {
-		head = appendUncommented(make([]byte, 0, declarationBytes), head)
+	label, read := bodyLabel(head)
+	if bytes.Contains(head[:min(len(head), read+len(opening))], []byte(opening)) {
+		label, _ = bodyLabel(appendUncommented(make([]byte, 0, len(head)), head))
 	}
-	return string(bodyLabel(head))
+	return label
 }
 
 // appendUncommented appends b without comments to dst.
@@ -45,74 +47,89 @@ func appendUncommented(dst, b []byte) []byte {
 }
 
 // bodyLabel is the label of the first declaration in b; nil when the body element
-// comes first or there is none.
-func bodyLabel(b []byte) []byte {
+// comes first or there is none. The answer depends on the first read bytes only.
+func bodyLabel(b []byte) (label []byte, read int) {
 	metaEnd, xmlEnd := 0, 0 // up to there no declaration of the kind is left
 	for i := 0; i < len(b); {
 		k := bytes.IndexByte(b[i:], '<')
 		if k < 0 {
-			return nil
+			break
 		}
 		i += k + 1
-		tag := b[skipSpace(b, i):]
-		at := len(b) - len(tag)
+		at := skipSpace(b, i)
+		tag := b[at:]
 		switch {
 		case hasFold(tag, "body"):
-			return nil
-		case hasFold(tag, "meta") && at >= metaEnd && len(tag) > 4 && isSpace(tag[4]):
+			return nil, max(at+len("body"), metaEnd, xmlEnd)
+		case at >= metaEnd && hasFold(tag, "meta") && len(tag) > 4 && isSpace(tag[4]):
 			in := upToEnd(tag[5:])
-			for from := 0; ; {
-				k := indexFold(in[from:], "charset")
-				if k < 0 {
-					break
-				}
-				from += k + len("charset")
-				if label := assigned(in[from:]); label != nil {
-					return label
-				}
+			if label, n := metaLabel(in); label != nil {
+				return label, max(at+5+n, xmlEnd)
 			}
 			metaEnd = at + 5 + len(in)
-		case hasFold(tag, "?xml") && at >= xmlEnd && len(tag) > 5 && isSpace(tag[4]):
+		case at >= xmlEnd && hasFold(tag, "?xml") && len(tag) > 5 && isSpace(tag[4]):
 			in := upToEnd(tag[5:])
-			var last []byte
-			for from := 1; from < len(in); { // at least one character before the word
-				k := indexFold(in[from:], "encoding")
-				if k < 0 {
-					break
-				}
-				from += k + len("encoding")
-				if label := assigned(in[from:]); label != nil {
-					last = label
-				}
-			}
-			if last != nil {
-				return last
+			if label := xmlLabel(in); label != nil {
+				return label, max(at+5+len(in), metaEnd)
 			}
 			xmlEnd = at + 5 + len(in)
 		}
 	}
-	return nil
+	return nil, len(b)
+}
+
+// metaLabel is the first label that follows "charset" in a meta element's tag, and
+// where it ends.
+func metaLabel(in []byte) (label []byte, end int) {
+	const word = "charset"
+	for from := 0; ; {
+		k := indexFold(in[from:], word)
+		if k < 0 {
+			return nil, len(in)
+		}
+		from += k + len(word)
+		if label, n := assigned(in[from:]); label != nil {
+			return label, from + n
+		}
+	}
+}
+
+// xmlLabel is the last label that follows "encoding" in an XML declaration, not at
+// its first byte.
+func xmlLabel(in []byte) (label []byte) {
+	const word = "encoding"
+	for from := 1; from < len(in); {
+		k := indexFold(in[from:], word)
+		if k < 0 {
+			break
+		}
+		from += k + len(word)
+		if l, _ := assigned(in[from:]); l != nil {
+			label = l
+		}
+	}
+	return label
 }
 
 // assigned reads the label in `="label`, quotes and blanks left out where they are
-// missing; nil when there is none.
-func assigned(b []byte) []byte {
+// missing, and gives where it ends; nil when there is none.
+func assigned(b []byte) (label []byte, end int) {
 	i := skipSpace(b, 0)
 	if i == len(b) || b[i] != '=' {
-		return nil
+		return nil, i
 	}
 	i = skipSpace(b, i+1)
 	if i < len(b) && (b[i] == '"' || b[i] == '\'') {
 		i = skipSpace(b, i+1)
 	}
-	end := i
+	end = i
 	for end < len(b) && (isWord(b[end]) || b[end] == '-') {
 		end++
 	}
 	if end == i {
-		return nil
+		return nil, end
 	}
-	return b[i:end]
+	return b[i:end], end
 }
 
 // upToEnd is b up to the end of the tag, or all of it.
