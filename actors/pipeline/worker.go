@@ -221,14 +221,14 @@ func (w *worker) links(job *Job, parent *crawl.Request, out *outcome) {
 	var t tally
 	for i, url := range w.result.Links {
 		w.probe.URL = url
-		if host, ok := w.wanted(job, &w.probe, &t); ok && !w.trapped(job, host, url, out) {
+		if host, ok := w.wanted(job, &w.probe, &t); ok {
 			found := &crawl.Request{URL: url, Fingerprint: w.probe.Fingerprint}
 			w.follow(job, parent, found, host, uint32(i), out, &t) //nolint:gosec // links of one page
 		}
 	}
 	for i := range w.result.Requests {
 		found := w.result.Requests[i]
-		if host, ok := w.wanted(job, &found, &t); ok && (found.DontFilter || !w.trapped(job, host, found.URL, out)) {
+		if host, ok := w.wanted(job, &found, &t); ok {
 			w.follow(job, parent, &found, host, uint32(len(w.result.Links)+i), out, &t) //nolint:gosec // links of one page
 		}
 	}
@@ -268,6 +268,9 @@ func (w *worker) follow(job *Job, parent, found *crawl.Request, host string, ind
 		t.refused++
 		return
 	case policy.TooDeep: // Scrapy counts none
+		return
+	}
+	if !found.DontFilter && w.trapped(job, host, found.URL, out) {
 		return
 	}
 	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: found})

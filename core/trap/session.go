@@ -108,8 +108,7 @@ func isSession(name, value string) bool {
 // isToken reports whether s is at least n characters such as ids are made of.
 func isToken(s string, n int) bool {
 	for i := range len(s) {
-		c := s[i]
-		if !isDigit(c) && !(c|0x20 >= 'a' && c|0x20 <= 'z') && strings.IndexByte("-_.!,~:", c) < 0 {
+		if folded[s[i]] == 0 && strings.IndexByte("-_.!~:,", s[i]) < 0 {
 			return false
 		}
 	}
