@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
@@ -38,6 +39,7 @@ type worker struct {
 	stats     []policy.Stat
 	probe     crawl.Request // a link while it is looked at
 	reader    trap.Reader
+	now       time.Time // when the page came here
 }
 
 func newWorker(deps Deps, committer *actor.PID) *worker {
@@ -70,6 +72,7 @@ func (w *worker) onPage(ctx actor.Context, msg *messages.Page) {
 		w.deps.Counters.Requests.Add(1)
 	}
 	w.deps.Counters.Bytes.Add(msg.Response.Wire)
+	w.now = time.Now()
 	out := w.judge(job, msg)
 	w.deps.Release(msg.Response)
 	if out.page.Park != "" { // the domain must know before the mark is stored

@@ -33,11 +33,15 @@ func WithoutSession(url string) (string, bool) {
 // withoutPathSession takes ";jsessionid=..." and the segment "(S(...))" out.
 func withoutPathSession(path string) (string, bool) {
 	found := false
-	if i := strings.LastIndexByte(path, ';'); i >= 0 {
+	if strings.IndexByte(path, ';') >= 0 {
+		i := strings.LastIndexByte(path, ';')
 		name, value, _ := strings.Cut(path[i+1:], "=")
 		if isSession(name, value) {
 			path, found = path[:i], true
 		}
+	}
+	if strings.IndexByte(path, '(') < 0 {
+		return path, found
 	}
 	if i := strings.Index(path, "/(S("); i >= 0 {
 		if n := strings.Index(path[i:], "))"); n > 0 && isToken(path[i+len("/(S("):i+n], 20) {
