@@ -75,9 +75,9 @@ func (w *worker) watch(job *Job, msg *messages.Page, page *spider.Page, out *out
 		return ""
 	}
 	out.stats = append(out.stats, count{statTrapClosed + string(v.Kind), 1})
-	w.log.WithFields(logrus.Fields{"domain": host, "url": url, "reason": v.Reason}).Warn("links are no longer followed")
-	if v.Kind != trap.Host {
-		return ""
+	if v.Kind == trap.Host {
+		return v.Reason
 	}
-	return v.Reason
+	w.log.WithFields(logrus.Fields{"domain": host, "url": url, "reason": v.Reason}).Warn("links are no longer followed")
+	return ""
 }
