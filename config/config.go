@@ -59,6 +59,7 @@ type Crawl struct {
 	Scope                 string   // SCOPE: "seeds", "any" or domains with commas between
 	DepthLimit            int      // DEPTH_LIMIT; 0 is no limit
 	DepthPriority         int      // DEPTH_PRIORITY
+	DepthStatsVerbose     bool     // DEPTH_STATS_VERBOSE
 	URLLengthLimit        int      // URLLENGTH_LIMIT, bytes; 0 is no limit
 	Sitemap               []string // SITEMAP: URLs, and "robots"
 	SitemapSince          string   // SITEMAP_SINCE, a date; "" is none

@@ -70,6 +70,10 @@ func crawlSettings(c *Crawl) []Setting {
 		Doc:   "Taken off a request's priority for each link from its seed: above 0 goes breadth first, below 0 depth first.",
 		value: intValue{p: &c.DepthPriority, min: -1_000_000, max: 1_000_000},
 	}, {
+		Name: "DEPTH_STATS_VERBOSE", Path: "crawl.depth_stats_verbose", Default: "true", Scrapy: "False",
+		Doc: "Show the pages of each depth in the summary (request_depth_count/N).",
+		Why: "They are counted anyway: request_depth_max and the number of pages come from them.", value: boolValue{&c.DepthStatsVerbose},
+	}, {
 		Name: "URLLENGTH_LIMIT", Path: "crawl.urllength_limit", Default: "2083", Scrapy: "2083",
 		Doc:   "Longest URL that is followed, in bytes; 0 is no limit.",
 		value: intValue{p: &c.URLLengthLimit, max: many},

@@ -77,6 +77,33 @@ func TestTrapsEnd(t *testing.T) {
 	require.LessOrEqual(t, shop, 4)
 }
 
+// A host that says the same under ever new names is put aside, and the crawl ends.
+func TestEndlessHostIsParked(t *testing.T) {
+	site := webtest.New(t, webtest.Config{Script: func(v webtest.Visit) *webtest.Answer {
+		if v.Path == "/robots.txt" {
+			return nil
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(v.Path))
+		word := func(n uint64) string { // letters alone, so that each is a pattern of its own
+			w := []byte("aaaaaaaa")
+			for i := range w {
+				w[i] += byte(n >> (8 * i) % 26)
+			}
+			return string(w)
+		}
+		b := "<title>Not found</title>This page does not exist. "
+		for i := range uint64(3) {
+			b += fmt.Sprintf("<a href=%q>more</a> ", "/"+word((h.Sum64()+i)*0x9e3779b97f4a7c15)+"/"+word(h.Sum64()>>i))
+		}
+		return &webtest.Answer{Body: b}
+	}})
+	n := run(t, crawl(site.Roots(0, 1), unthrottled(), embedded(t.TempDir()), nil)...)
+	require.Less(t, site.Count(), 1000)
+	require.Contains(t, n.err.String(), "trap: ever new URLs bring no new content")
+	require.Contains(t, n.err.String(), "trap/closed/host: 1")
+}
+
 // DOMAIN_PAGE_LIMIT bounds each host by itself; what robots.txt forbids counts too.
 func TestDomainPageLimit(t *testing.T) {
 	const limit = 25

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"time"
-
 	"github.com/sirupsen/logrus"
 
 	"orbweaver/core/crawl"
@@ -41,7 +39,7 @@ func (w *worker) trapped(job *Job, host, url string, out *outcome) bool {
 	if job.Traps == nil {
 		return false
 	}
-	kind := job.Traps.Link(host, url, time.Now())
+	kind := job.Traps.Link(host, url, w.now)
 	if kind == trap.None {
 		return false
 	}
@@ -62,7 +60,7 @@ func (w *worker) watch(job *Job, msg *messages.Page, page *spider.Page, out *out
 	if job.Traps == nil || !page.Doc.HTML() {
 		return ""
 	}
-	host, url, now := msg.Lease.Host, msg.Lease.Request.URL, time.Now()
+	host, url, now := msg.Lease.Host, msg.Lease.Request.URL, w.now
 	var text trap.Signature
 	switch job.Traps.Visit(host, url, now) {
 	case trap.WantText:
@@ -77,9 +75,9 @@ func (w *worker) watch(job *Job, msg *messages.Page, page *spider.Page, out *out
 		return ""
 	}
 	out.stats = append(out.stats, count{statTrapClosed + string(v.Kind), 1})
-	w.log.WithFields(logrus.Fields{"domain": host, "url": url, "reason": v.Reason}).Warn("links are no longer followed")
-	if v.Kind != trap.Host {
-		return ""
+	if v.Kind == trap.Host {
+		return v.Reason
 	}
-	return v.Reason
+	w.log.WithFields(logrus.Fields{"domain": host, "url": url, "reason": v.Reason}).Warn("links are no longer followed")
+	return ""
 }

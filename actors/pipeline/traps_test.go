@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +16,7 @@ import (
 func withTraps(t *testing.T) *parser {
 	t.Helper()
 	p := newParser(t)
+	p.worker.now = time.Now()
 	var err error
 	p.job.Traps, err = trap.New(trap.Default())
 	require.NoError(t, err)

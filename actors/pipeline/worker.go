@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
@@ -38,6 +39,7 @@ type worker struct {
 	stats     []policy.Stat
 	probe     crawl.Request // a link while it is looked at
 	reader    trap.Reader
+	now       time.Time // when the page came here
 }
 
 func newWorker(deps Deps, committer *actor.PID) *worker {
@@ -70,6 +72,7 @@ func (w *worker) onPage(ctx actor.Context, msg *messages.Page) {
 		w.deps.Counters.Requests.Add(1)
 	}
 	w.deps.Counters.Bytes.Add(msg.Response.Wire)
+	w.now = time.Now()
 	out := w.judge(job, msg)
 	w.deps.Release(msg.Response)
 	if out.page.Park != "" { // the domain must know before the mark is stored
@@ -221,14 +224,14 @@ func (w *worker) links(job *Job, parent *crawl.Request, out *outcome) {
 	var t tally
 	for i, url := range w.result.Links {
 		w.probe.URL = url
-		if host, ok := w.wanted(job, &w.probe, &t); ok && !w.trapped(job, host, url, out) {
+		if host, ok := w.wanted(job, &w.probe, &t); ok {
 			found := &crawl.Request{URL: url, Fingerprint: w.probe.Fingerprint}
 			w.follow(job, parent, found, host, uint32(i), out, &t) //nolint:gosec // links of one page
 		}
 	}
 	for i := range w.result.Requests {
 		found := w.result.Requests[i]
-		if host, ok := w.wanted(job, &found, &t); ok && (found.DontFilter || !w.trapped(job, host, found.URL, out)) {
+		if host, ok := w.wanted(job, &found, &t); ok {
 			w.follow(job, parent, &found, host, uint32(len(w.result.Links)+i), out, &t) //nolint:gosec // links of one page
 		}
 	}
@@ -268,6 +271,9 @@ func (w *worker) follow(job *Job, parent, found *crawl.Request, host string, ind
 		t.refused++
 		return
 	case policy.TooDeep: // Scrapy counts none
+		return
+	}
+	if !found.DontFilter && w.trapped(job, host, found.URL, out) {
 		return
 	}
 	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: found})

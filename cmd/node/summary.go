@@ -35,6 +35,9 @@ func (r *crawlRun) summary(ctx context.Context, t *terminal) (map[string]int64, 
 		"crawl":                r.crawl.Name(),
 	}
 	for name, n := range all {
+		if strings.HasPrefix(name, policy.StatRequestDepthCount) && !r.cfg.Crawl.DepthStatsVerbose {
+			continue
+		}
 		if n -= r.before[name]; n != 0 {
 			out[name] = n
 		}

@@ -65,8 +65,8 @@ type cell struct {
 }
 
 const (
-	blockPages = 16
-	maxStride  = 16
+	blockPages = 8
+	maxStride  = 64
 )
 
 // visit counts a page and says whether to look at it. The first half window of a
@@ -80,7 +80,6 @@ func (c *cell) visit(window int) bool {
 		c.skip--
 		return false
 	}
-	c.skip = max(c.stride, 1) - 1
 	return true
 }
 
@@ -90,6 +89,7 @@ func (c *cell) judge(text Signature, window, percent int, grown *int64) bool {
 	if c.closed {
 		return false
 	}
+	c.skip = max(c.stride, 1) - 1
 	if c.block == 0 && c.run == 0 {
 		c.rest()
 	}
@@ -122,7 +122,7 @@ func (c *cell) endBlock(window, percent uint32) bool {
 		}
 		return false
 	}
-	c.stride = 1
+	c.stride, c.skip = 1, 0
 	c.run, c.runDups = c.run+block, c.runDups+dups
 	if c.run < window {
 		return false

@@ -14,8 +14,9 @@ const (
 // as calendar or date. The last date of the path or, without one, of the query counts.
 func (s *shape) month() (int, bool) {
 	found, ok := 0, false
-	before, hint := -1, false
+	before := -1
 	for rest := s.path; rest != ""; {
+		seen := s.path[:len(s.path)-len(rest)]
 		var segment string
 		segment, rest = nextSegment(rest)
 		if before >= 0 {
@@ -27,19 +28,18 @@ func (s *shape) month() (int, bool) {
 		if year, n := number(segment); n == 4 && n == len(segment) && year >= firstYear && year <= lastYear {
 			before = year
 		}
-		if m, isDate := dateIn(segment, hint); isDate {
+		if m, isDate := dateIn(segment, seen); isDate {
 			found, ok = m, true
 		}
-		hint = hint || isDateWord(segment)
 	}
-	if ok {
-		return found, true
+	if ok || s.query == "" {
+		return found, ok
 	}
-	return s.queryMonth(hint)
+	return s.queryMonth()
 }
 
 // queryMonth is month for the parameters.
-func (s *shape) queryMonth(hint bool) (int, bool) {
+func (s *shape) queryMonth() (int, bool) {
 	year, mon := -1, -1
 	for rest := s.query; rest != ""; {
 		name, value := "", ""
@@ -55,7 +55,11 @@ func (s *shape) queryMonth(hint bool) (int, bool) {
 		case whole && digits <= 2 && n >= 1 && n <= 12 && isMonthName(name):
 			mon = n
 		default:
-			if m, ok := dateIn(value, hint || isDateWord(name)); ok {
+			m, ok := dateIn(value, name)
+			if !ok {
+				m, ok = dateIn(value, s.path)
+			}
+			if ok {
 				return m, true
 			}
 		}
@@ -67,8 +71,8 @@ func (s *shape) queryMonth(hint bool) (int, bool) {
 }
 
 // dateIn reads 2031-05, 2031-05-12 (also with "/", "_", "." or %2F between) at the
-// start of s, and with hint also 203105 and 20310512.
-func dateIn(s string, hint bool) (int, bool) {
+// start of s, and 203105 and 20310512 when what stands before it has a date word.
+func dateIn(s, before string) (int, bool) {
 	year, n := number(s)
 	switch {
 	case n == 4 && len(s) > 5:
@@ -85,7 +89,7 @@ func dateIn(s string, hint bool) (int, bool) {
 		if (k == 1 || k == 2) && m >= 1 && m <= 12 && year >= firstYear && year <= lastYear && !startsWord(rest[k:]) {
 			return year*12 + m - 1, true
 		}
-	case hint && n == len(s) && (n == 6 || n == 8):
+	case n == len(s) && (n == 6 || n == 8) && hasDateWord(before):
 		day := 1
 		if n == 8 {
 			year, day = year/100, year%100
@@ -112,11 +116,8 @@ func number(s string) (n, digits int) {
 	return n, digits
 }
 
-// isDateWord reports whether a segment or parameter name says that dates follow.
-func isDateWord(s string) bool {
-	if len(s) < 3 || len(s) > 24 {
-		return false
-	}
+// hasDateWord reports whether a path or parameter name says that dates follow.
+func hasDateWord(s string) bool {
 	for _, word := range [...]string{"cal", "date", "day", "week", "month", "event", "agenda", "schedule", "archive", "termin"} {
 		if containsFold(s, word) {
 			return true

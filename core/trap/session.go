@@ -33,11 +33,15 @@ func WithoutSession(url string) (string, bool) {
 // withoutPathSession takes ";jsessionid=..." and the segment "(S(...))" out.
 func withoutPathSession(path string) (string, bool) {
 	found := false
-	if i := strings.LastIndexByte(path, ';'); i >= 0 {
+	if strings.IndexByte(path, ';') >= 0 {
+		i := strings.LastIndexByte(path, ';')
 		name, value, _ := strings.Cut(path[i+1:], "=")
 		if isSession(name, value) {
 			path, found = path[:i], true
 		}
+	}
+	if strings.IndexByte(path, '(') < 0 {
+		return path, found
 	}
 	if i := strings.Index(path, "/(S("); i >= 0 {
 		if n := strings.Index(path[i:], "))"); n > 0 && isToken(path[i+len("/(S("):i+n], 20) {
@@ -108,8 +112,7 @@ func isSession(name, value string) bool {
 // isToken reports whether s is at least n characters such as ids are made of.
 func isToken(s string, n int) bool {
 	for i := range len(s) {
-		c := s[i]
-		if !isDigit(c) && !(c|0x20 >= 'a' && c|0x20 <= 'z') && strings.IndexByte("-_.!,~:", c) < 0 {
+		if folded[s[i]] == 0 && strings.IndexByte("-_.!~:,", s[i]) < 0 {
 			return false
 		}
 	}

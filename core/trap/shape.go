@@ -2,6 +2,7 @@ package trap
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -42,10 +43,7 @@ func nextSegment(path string) (segment, rest string) {
 
 // nextParam cuts the first parameter off a query.
 func nextParam(query string) (name, value, rest string) {
-	pair := query
-	if i := strings.IndexByte(query, '&'); i >= 0 {
-		pair, rest = query[:i], query[i+1:]
-	}
+	pair, rest, _ := strings.Cut(query, "&")
 	name, value, _ = strings.Cut(pair, "=")
 	return name, value, rest
 }
@@ -78,22 +76,13 @@ func (s *shape) names() uint64 {
 		name, _, rest = nextParam(rest)
 		s.params++
 		h := foldName(name)
-		if n < maxNames && !contains(set[:n], h) {
+		if n < maxNames && !slices.Contains(set[:n], h) {
 			set[n] = h
 			n++
 			sum += h
 		}
 	}
 	return mix(sum)
-}
-
-func contains(set []uint64, h uint64) bool {
-	for _, k := range set {
-		if k == h {
-			return true
-		}
-	}
-	return false
 }
 
 // wordLimitBytes is the longest segment that counts as a name of its own; longer

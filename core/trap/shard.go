@@ -15,13 +15,13 @@ type shard struct {
 // get gives a host's state, fresh when it is not known, and puts it first.
 func (s *shard) get(name string) *host {
 	h := s.hosts[name]
-	switch {
-	case h == nil:
+	if h == nil {
 		h = newHost(name)
 		s.hosts[name] = h
-	case h == s.first:
-		return h
-	default:
+	} else {
+		if h == s.first {
+			return h
+		}
 		s.unlink(h)
 	}
 	h.next = s.first
