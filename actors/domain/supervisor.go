@@ -9,6 +9,7 @@
 //	in   Wake, Settled, Parked, Drain, Moved, Inspect    from the scheduler, the pipeline, the node
 //	in   Woken                                   from `domains` of other nodes
 //	out  Do -> scheduler, Fetch -> fetchers, Page -> pipeline, Woken -> other nodes
+//	     errand, errandDone                      between domains, by way of `domains`
 //
 // Placement says which node should own a slot. When a slot moves, its domain gives
 // back what it has not sent, releases the slot when its last fetch is over, and tells
