@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -92,10 +93,8 @@ func (f *robotsFile) follow(resp *crawl.Response) bool {
 		return false
 	}
 	target, _, _ = strings.Cut(target, "#")
-	for _, url := range f.trail {
-		if url == target {
-			return false
-		}
+	if slices.Contains(f.trail, target) {
+		return false
 	}
 	f.trail, f.state = append(f.trail, target), wanted
 	return true

@@ -40,7 +40,7 @@ func TestRobotsLifetime(t *testing.T) {
 					})
 					w.seed(newCrawl(), host, 1)
 					w.allDone()
-					require.Equal(t, fetches, len(w.at(host, 0)))
+					require.Len(t, w.at(host, 0), fetches)
 				}
 			})
 		})

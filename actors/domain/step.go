@@ -136,10 +136,10 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 				d.loadRobots(ctx, file)
 				reason = throttle.ReasonRobots
 			case wanted:
-				if d.fetching(file.url()) { // as an errand; its answer is ours too
-					reason = throttle.ReasonRobots
-				} else if f := d.robotsFlight(ctx, file); f != nil {
-					return f
+				if !d.fetching(file.url()) { // as an errand: its answer is ours too
+					if f := d.robotsFlight(ctx, file); f != nil {
+						return f
+					}
 				}
 				reason = throttle.ReasonRobots
 			case pending:
