@@ -166,8 +166,10 @@ type HTTPCache struct {
 
 // Robots is how robots.txt is obeyed.
 type Robots struct {
-	Obey      bool   // ROBOTSTXT_OBEY
-	UserAgent string // ROBOTSTXT_USER_AGENT; "" uses the User-Agent sent
+	Obey      bool          // ROBOTSTXT_OBEY
+	UserAgent string        // ROBOTSTXT_USER_AGENT; "" uses the User-Agent sent
+	CacheMax  time.Duration // ROBOTSTXT_CACHE_MAX
+	CacheMin  time.Duration // ROBOTSTXT_CACHE_MIN
 }
 
 // Retry is what happens to a request that failed.

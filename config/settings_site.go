@@ -60,7 +60,7 @@ func throttleSettings(c *Throttle) []Setting {
 		value: floatValue{p: &c.BackoffRecovery, min: 0.001, max: 1},
 	}, {
 		Name: "CRAWL_DELAY_MAX", Path: "throttle.crawl_delay_max", Default: "60",
-		Doc:   "Longest delay that a Crawl-delay line of robots.txt can ask for; 0 ignores the line.",
+		Doc:   "Longest delay that a Crawl-delay or Request-rate line of robots.txt can ask for; 0 ignores both.",
 		value: durationValue{&c.CrawlDelayMax, 0, year},
 	}, {
 		Name: "CIRCUIT_FAILURES", Path: "throttle.circuit_failures", Default: "10",
@@ -148,6 +148,14 @@ func robotsSettings(c *Robots) []Setting {
 		Name: "ROBOTSTXT_USER_AGENT", Path: "robots.user_agent", Scrapy: "None",
 		Doc:   "Name looked for in robots.txt. Empty: the product name of USER_AGENT.",
 		value: stringValue{&c.UserAgent, checkASCII},
+	}, {
+		Name: "ROBOTSTXT_CACHE_MAX", Path: "robots.cache_max", Default: "86400",
+		Doc:   "A robots.txt is used for so long, by all nodes and crawls, or for as long as its Cache-Control says if that is less.",
+		value: durationValue{&c.CacheMax, time.Second, 24 * time.Hour},
+	}, {
+		Name: "ROBOTSTXT_CACHE_MIN", Path: "robots.cache_min", Default: "300",
+		Doc:   "It is used for so long at least, even if its Cache-Control says no-store; but never for longer than ROBOTSTXT_CACHE_MAX.",
+		value: durationValue{&c.CacheMin, time.Second, 24 * time.Hour},
 	}}
 }
 

@@ -26,10 +26,14 @@ type Config struct {
 	Slack         time.Duration // spare time stored with next_at; default 500 ms
 	RobotsObey    bool          // ROBOTSTXT_OBEY
 	RobotsAgent   string        // product token for robots.txt (ROBOTSTXT_USER_AGENT); required with RobotsObey
-	RobotsMaxAge  time.Duration // RFC 9309 §2.4; default 24 h
+	RobotsMaxAge  time.Duration // a robots.txt is used for so long at most (ROBOTSTXT_CACHE_MAX, RFC 9309 §2.4); default 24 h
+	RobotsMinAge  time.Duration // and for so long at least, whatever its Cache-Control says (ROBOTSTXT_CACHE_MIN); default 5 min
 	RobotsRetry   time.Duration // first wait after robots.txt could not be had, doubling; default 1 s
 	RobotsRetryTo time.Duration // its cap; default 1 min
-	Throttle      throttle.Config
+	// RobotsElsewhere is how long another host's slot may take to fetch what a
+	// robots.txt redirects to. Default 2 min.
+	RobotsElsewhere time.Duration
+	Throttle        throttle.Config
 	// Wall is the clock for the dates that sites send (Retry-After): the one use of
 	// time of day. Default time.Now.
 	Wall  func() time.Time
@@ -46,6 +50,8 @@ func (c Config) WithDefaults() Config {
 	c.Renew = cmp.Or(c.Renew, 2*time.Second)
 	c.Slack = cmp.Or(c.Slack, 500*time.Millisecond)
 	c.RobotsMaxAge = cmp.Or(c.RobotsMaxAge, 24*time.Hour)
+	c.RobotsMinAge = min(cmp.Or(c.RobotsMinAge, 5*time.Minute), c.RobotsMaxAge)
+	c.RobotsElsewhere = cmp.Or(c.RobotsElsewhere, 2*time.Minute)
 	c.RobotsRetry = cmp.Or(c.RobotsRetry, time.Second)
 	c.RobotsRetryTo = cmp.Or(c.RobotsRetryTo, time.Minute)
 	if c.Wall == nil {

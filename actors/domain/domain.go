@@ -55,8 +55,10 @@ type Domain struct {
 	conns     messages.Conns
 
 	works   []*work // crawls with something here, in the order of their turns
+	worked  bool    // there was one
 	robots  map[string]*robotsFile
 	flights map[crawl.ID]*flight // at fetchers; handed on to the next incarnation
+	errands *[]*errand           // not answered; handed on likewise
 	idle    []*actor.PID         // fetchers without work
 	spawned int
 
@@ -107,21 +109,22 @@ type work struct {
 
 // flight is one request at a fetcher.
 type flight struct {
-	lease rqueue.Leased
-	delay time.Duration // when it was handed over
-	bound time.Time     // the stored next_at then
-	work  *work         // nil for a robots.txt fetch
-	file  *robotsFile   // nil for a page
-	sent  bool
-	stray bool // begun by an incarnation that panicked: its fetcher is gone
+	lease  rqueue.Leased
+	delay  time.Duration // when it was handed over
+	bound  time.Time     // the stored next_at then
+	work   *work         // nil for a robots.txt fetch and an errand
+	file   *robotsFile   // nil for a page and an errand
+	errand *errand       // nil for a page and a robots.txt fetch of this host
+	sent   bool
+	stray  bool // begun by an incarnation that panicked: its fetcher is gone
 }
 
 // newDomain makes the actor of a slot with work of the given crawls. flights is
-// what an earlier incarnation had at fetchers.
-func newDomain(slot string, crawls []*rqueue.Crawl, flights map[crawl.ID]*flight, cfg Config, deps Deps) *Domain {
+// what an earlier incarnation had at fetchers, errands what is asked of it.
+func newDomain(slot string, crawls []*rqueue.Crawl, flights map[crawl.ID]*flight, errands *[]*errand, cfg Config, deps Deps) *Domain {
 	d := &Domain{
 		slot: slot, cfg: cfg, deps: deps,
-		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: flights,
+		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: flights, errands: errands,
 	}
 	for _, f := range flights {
 		f.stray = true
@@ -150,6 +153,10 @@ func (d *Domain) Receive(ctx actor.Context) {
 		d.onParked(ctx, msg)
 	case *messages.CreditFree:
 		d.onCreditFree(ctx)
+	case *errand:
+		d.onErrand(ctx, msg)
+	case *errandDone:
+		d.onErrandDone(ctx, msg)
 	case *tick:
 		d.onTick(ctx, msg)
 	case *drain:
@@ -239,6 +246,7 @@ func (d *Domain) work(c *rqueue.Crawl) *work {
 	w := d.find(c)
 	if w == nil {
 		w = &work{crawl: c, more: true, doubt: true}
+		d.worked = true
 		d.works = append(d.works, w)
 	}
 	return w
@@ -280,7 +288,11 @@ func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
 	switch {
 	case f.file != nil:
 		d.putCredit(ctx, f.lease.Request.ID)
-		d.onRobotsFetched(ctx, now, f.file, msg)
+		d.onRobotsFetched(ctx, now, f.file, msg.Outcome, msg.Robots)
+		d.answerErrands(ctx, now, f, msg.Outcome, msg.Robots)
+	case f.errand != nil:
+		d.putCredit(ctx, f.lease.Request.ID)
+		d.answerErrands(ctx, now, f, msg.Outcome, msg.Robots)
 	case !msg.PageSent:
 		// Not the request's fault: it waits again, first in line. When the slot is
 		// lost, the next recovery finds it.
@@ -395,7 +407,7 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 	for _, op := range msg.Ops {
 		switch op := op.(type) {
 		case *rqueue.Acquire:
-			d.onAcquired(now, op)
+			d.onAcquired(ctx, now, op)
 		case *rqueue.Recover:
 			d.onRecovered(op)
 		case *rqueue.Lease:
@@ -405,7 +417,7 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 		case *rqueue.Reserve:
 			d.onReserved(now, op)
 		case *rqueue.RobotsGet:
-			d.onRobotsLoaded(now, op)
+			d.onRobotsLoaded(ctx, now, op)
 		case *rqueue.Release:
 			if d.onReleased(ctx, now, op) {
 				return

@@ -31,7 +31,7 @@ func (d *Domain) wantSlot(ctx actor.Context, now time.Time) {
 	if d.acquire != nil {
 		return
 	}
-	if d.draining || len(d.works) == 0 {
+	if d.draining || len(d.works) == 0 && len(*d.errands) == 0 {
 		if len(d.flights) == 0 {
 			d.phase = releasing
 			ctx.Send(ctx.Parent(), &passivate{d.slot})
@@ -47,7 +47,7 @@ func (d *Domain) wantSlot(ctx actor.Context, now time.Time) {
 	d.ask(ctx, d.acquire)
 }
 
-func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
+func (d *Domain) onAcquired(ctx actor.Context, now time.Time, op *rqueue.Acquire) {
 	if op != d.acquire {
 		return
 	}
@@ -58,6 +58,9 @@ func (d *Domain) onAcquired(now time.Time, op *rqueue.Acquire) {
 		return
 	case d.taken && !d.mine():
 		d.draining = true // its owner has it
+		return
+	case d.taken && len(d.works) == 0:
+		d.refuseErrands(ctx, now, "another node has its slot")
 		return
 	case op.Err != nil:
 		d.retryAt = now.Add(max(op.HeldFor, 50*time.Millisecond))
@@ -352,8 +355,12 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 		return
 	}
 	start, _ := d.throttle.LowestNext(now)
-	if start.Sub(now) > d.cfg.TTL && !d.emptiesParked(now) {
+	if start.Sub(now) > d.cfg.TTL && !d.emptiesParked(now) && len(*d.errands) == 0 && !d.busyElsewhere() {
 		d.giveUp(ctx, now)
+		return
+	}
+	if len(*d.errands) > 0 {
+		d.idleFrom = time.Time{}
 		return
 	}
 	for _, w := range d.works {
@@ -362,10 +369,10 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 			return
 		}
 	}
-	switch {
-	case d.idleFrom.IsZero():
+	if d.idleFrom.IsZero() {
 		d.idleFrom = now
-	case now.Sub(d.idleFrom) >= d.idleFor():
+	}
+	if !d.worked || now.Sub(d.idleFrom) >= d.idleFor() { // it came for an errand, and others may want the slot
 		d.giveUp(ctx, now)
 	}
 }

@@ -5,8 +5,10 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
+	"orbweaver/messages"
 )
 
 // wake tells a domain that a crawl has work due at its host; released, that another
@@ -29,6 +31,24 @@ type stay struct{ slot string }
 // orphans tells a restarted domain that every answer of the fetchers which its
 // last incarnation had is in: what they did not answer never will be.
 type orphans struct{}
+
+// errand asks the domain of a host, by way of `domains`, to fetch url, to which the
+// robots.txt of another host redirects. It is answered by one errandDone, or not at
+// all; nobody waits for it after until.
+type errand struct {
+	host  string // url's
+	url   string
+	asker string // slot of the domain that asks
+	until time.Time
+}
+
+// errandDone answers an errand, by way of `domains`.
+type errandDone struct {
+	errand   *errand
+	refused  string // why the slot could not be had; "": it was fetched
+	outcome  messages.Outcome
+	response *crawl.Response
+}
 
 // drain tells a domain to give its work back and stop; now cuts what is in flight.
 type drain struct{ now bool }

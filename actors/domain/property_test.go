@@ -33,6 +33,7 @@ type scenario struct {
 	slowest  time.Duration
 	dial     time.Duration
 	store    time.Duration // the slowest answer of the store
+	led      bool          // the robots.txt of each host is at the next
 	events   []event
 }
 
@@ -75,6 +76,7 @@ func drawScenario(rt *rapid.T) scenario {
 	t.BackoffMax, t.CircuitOpenMax = 20*time.Second, 40*time.Second // all ends within the hour
 	t.CircuitFailures = rapid.SampledFrom([]int{0, 3}).Draw(rt, "circuit")
 	s.cfg.RobotsObey, s.cfg.RobotsAgent = rapid.Bool().Draw(rt, "robots"), "orbweaver"
+	s.led = rapid.Bool().Draw(rt, "led")
 	s.events = rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) event {
 		return event{millis(rt, "at", 0, 60_000), rapid.SampledFrom(eventKinds).Draw(rt, "kind"), rapid.IntRange(0, 2).Draw(rt, "host"), millis(rt, "long", 1, 15_000)}
 	}), 0, 6).Draw(rt, "events")
@@ -195,7 +197,10 @@ func (s *scenario) weather(w *world) {
 	w.door.took = func() time.Duration { return upTo(s.store) }
 	w.site.behave = func(url string, _ int) answer {
 		a := answer{dial: upTo(s.dial), latency: upTo(s.slowest) + 1, status: 200}
-		if strings.HasSuffix(url, "/robots.txt") {
+		switch name := url[strings.LastIndexByte(url, '/')+1:]; {
+		case name == "robots.txt" && s.led:
+			a.status, a.location = 301, fmt.Sprintf("http://h%c.test/rules", '0'+(url[len("http://h")]-'0'+1)%3)
+		case name == "robots.txt", name == "rules":
 			a.body = "User-agent: *\nDisallow: /0-3\nCrawl-delay: 1\n"
 		}
 		if int(upTo(99)) >= s.bad {

@@ -6,31 +6,31 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"orbweaver/core/crawl"
 	"orbweaver/core/robots"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
 	"orbweaver/core/weburl"
-	"orbweaver/messages"
 )
 
-// maxRobotsHops is how many redirects of a robots.txt are followed (RFC 9309 §2.3.1.2).
-const maxRobotsHops = 5
+// unreachableFor is after how long a robots.txt that cannot be had binds nobody but
+// by the rules that were last had (RFC 9309 §2.3.1.4).
+const unreachableFor = 30 * 24 * time.Hour
 
 // robotsFile is what a domain knows of one origin's robots.txt.
 type robotsFile struct {
 	origin   string
-	state    verdict       // unknown, pending, wanted, or allowed: then rules decide
-	rules    *robots.Group // nil: none, everything is allowed
-	delay    time.Duration // Crawl-delay
+	state    verdict       // unknown, pending, wanted, unreachable; or allowed: then rules decide
+	rules    *robots.Group // of the last good answer; nil: none, everything is allowed
+	delay    time.Duration // what they ask for between requests
 	until    time.Time     // rules are fresh before it
 	retryAt  time.Time     // state unreachable: ask again then
 	failures int
 	status   int       // of the last answer that was a failure; 0: there was none
 	since    time.Time // when it became unreachable; zero: it is not, or nobody knows
 	problem  string
-	hops     int
-	url      string // where to fetch it from: the origin's, or a redirect's target
+	trail    []string          // where redirects led so far, the origin's own first; the last is to be fetched
+	peek     *rqueue.RobotsGet // asks for what is stored of another host's; nil: not
+	away     *errand           // another host's domain was asked to fetch it; nil: not
 }
 
 // verdict is what robots.txt says of a request, or what is to be done to know.
@@ -49,10 +49,25 @@ func (d *Domain) robotsFor(url string) *robotsFile {
 	origin := weburl.Origin(url)
 	f := d.robots[origin]
 	if f == nil {
-		f = &robotsFile{origin: origin, url: origin + "/robots.txt"}
+		f = &robotsFile{origin: origin}
+		f.restart()
 		d.robots[origin] = f
 	}
 	return f
+}
+
+// restart makes the origin's own robots.txt the next to be fetched.
+func (f *robotsFile) restart() {
+	f.trail = append(f.trail[:0], f.origin+"/robots.txt")
+	f.peek, f.away = nil, nil
+}
+
+// url is where it is to be fetched from: the origin's, or a redirect's target.
+func (f *robotsFile) url() string { return f.trail[len(f.trail)-1] }
+
+// following reports whether redirects have led somewhere and the end is not known.
+func (f *robotsFile) following() bool {
+	return len(f.trail) > 1 && (f.state == wanted || f.state == pending)
 }
 
 // verdict says what to do with a request for url.
@@ -84,7 +99,11 @@ func (d *Domain) loadRobots(ctx actor.Context, f *robotsFile) {
 	d.ask(ctx, &rqueue.RobotsGet{Host: d.slot, Origin: f.origin})
 }
 
-func (d *Domain) onRobotsLoaded(now time.Time, op *rqueue.RobotsGet) {
+func (d *Domain) onRobotsLoaded(ctx actor.Context, now time.Time, op *rqueue.RobotsGet) {
+	if op.Host != d.slot {
+		d.onPeeked(ctx, now, op)
+		return
+	}
 	f := d.robots[op.Origin]
 	if f == nil || f.state != pending {
 		return
@@ -94,97 +113,65 @@ func (d *Domain) onRobotsLoaded(now time.Time, op *rqueue.RobotsGet) {
 		f.state = unknown
 		return
 	}
-	switch stored := &op.Robots; {
-	case !op.Found:
-	case stored.UnreachableSince > 0:
-		f.since = now.Add(-stored.UnreachableSince)
-	case stored.Age < d.cfg.RobotsMaxAge:
-		known := d.throttle.Snapshot(now).CrawlDelay
-		d.useRobots(now, f, stored.Body, d.cfg.RobotsMaxAge-stored.Age)
-		if delay := d.throttle.Snapshot(now).CrawlDelay; delay > known && d.inherited && d.fetched == 0 {
-			// The last owner ended before it stored this delay; it may have sent until then.
-			d.throttle.Hold(d.acquired.Add(delay), throttle.ReasonCrawlDelay)
-		}
-	}
-}
-
-// robotsFlight is the fetch of robots.txt, through the slot like any request.
-func (d *Domain) robotsFlight(f *robotsFile) *flight {
-	req := &crawl.Request{ID: crawl.NewID("robots", f.url), URL: f.url}
-	return &flight{file: f, lease: rqueue.Leased{Host: d.slot, Request: req}}
-}
-
-// onRobotsFetched judges the answer: RFC 9309 §2.3.1.
-func (d *Domain) onRobotsFetched(ctx actor.Context, now time.Time, f *robotsFile, msg *messages.FetchDone) {
-	resp := msg.Robots
-	o := msg.Outcome
-	if o.Cause == crawl.CauseCancelled || o.Cause == crawl.CauseTooLate || o.Stale || resp == nil {
-		f.state = wanted
+	stored := &op.Robots
+	if !op.Found {
 		return
 	}
-	if len(d.works) > 0 {
-		ctx.Send(d.deps.Pipeline, &messages.RobotsFetched{Crawl: d.works[0].crawl, Response: resp})
+	known := d.throttle.Snapshot(now).CrawlDelay
+	if stored.Good {
+		d.useRules(f, stored.Body)
 	}
 	switch {
-	case o.Cause == crawl.CauseMissing: // nothing of the origin is fetched either
-		d.useRobots(now, f, nil, d.cfg.RobotsRetryTo)
-	case o.Cause != crawl.CauseNone:
-		d.robotsUnreachable(ctx, now, f, 0, string(o.Cause)+": "+o.Err)
-	case o.Status >= 500 || o.Status == 429:
-		d.robotsUnreachable(ctx, now, f, o.Status, fmt.Sprintf("status %d", o.Status))
-	case o.Status >= 300 && o.Status < 400 && d.followRobots(f, resp):
-	case o.Status >= 200 && o.Status < 300:
-		d.haveRobots(ctx, now, f, o.Status, resp.Body)
-	default: // 4xx, or a redirect that leads nowhere we may go from here: no rules
-		d.haveRobots(ctx, now, f, o.Status, nil)
+	case stored.UnreachableSince > 0:
+		f.since, f.failures, f.status = now.Add(-stored.UnreachableSince), stored.Failures, stored.Status
+		if stored.RetryIn > 0 {
+			d.unreachableUntil(now, f, now.Add(stored.RetryIn), describe(stored.Status))
+		}
+	case stored.Age < d.life(stored):
+		f.state, f.until = allowed, now.Add(d.life(stored)-stored.Age)
+	}
+	if delay := d.throttle.Snapshot(now).CrawlDelay; delay > known && d.inherited && d.fetched == 0 {
+		// The last owner ended before it stored this delay; it may have sent until then.
+		d.throttle.Hold(d.acquired.Add(delay), throttle.ReasonCrawlDelay)
 	}
 }
 
-// followRobots turns to a redirect's target when that is on this slot. Another
-// host's robots.txt would need that host's slot: without it, no rules are known.
-func (d *Domain) followRobots(f *robotsFile, resp *crawl.Response) bool {
-	target, err := weburl.Resolve(f.url, resp.Header("Location"))
-	if err != nil || target == f.url || f.hops >= maxRobotsHops || weburl.Host(target) != d.slot {
-		return false
+// life is how long after its fetch a stored copy may be used.
+func (d *Domain) life(stored *rqueue.Robots) time.Duration {
+	if stored.Life <= 0 {
+		return d.cfg.RobotsMaxAge
 	}
-	f.hops++
-	f.url, f.state = target, wanted
-	return true
+	return min(stored.Life, d.cfg.RobotsMaxAge)
 }
 
-func (d *Domain) haveRobots(ctx actor.Context, now time.Time, f *robotsFile, status int, body []byte) {
-	f.failures, f.problem, f.since = 0, "", time.Time{}
-	f.hops, f.url = 0, f.origin+"/robots.txt"
-	d.useRobots(now, f, body, d.cfg.RobotsMaxAge)
-	d.ask(ctx, &rqueue.RobotsPut{Host: d.slot, Origin: f.origin, Robots: rqueue.Robots{Body: body, Status: status}})
-}
-
-func (d *Domain) useRobots(now time.Time, f *robotsFile, body []byte, life time.Duration) {
-	f.state, f.until, f.rules, f.delay = allowed, now.Add(life), nil, 0
+// useRules takes what a good answer's body asks of this crawler. The longest delay
+// of the slot's origins is the floor of its own.
+func (d *Domain) useRules(f *robotsFile, body []byte) {
+	f.rules, f.delay = nil, 0
 	if len(body) > 0 {
 		f.rules = robots.Parse(body).For(d.cfg.RobotsAgent)
-		f.delay, _ = f.rules.CrawlDelay()
+		f.delay = f.rules.Delay()
 	}
-	var most time.Duration // of the slot's origins
+	var most time.Duration
 	for _, of := range d.robots {
 		most = max(most, of.delay)
 	}
 	d.throttle.SetCrawlDelay(most)
 }
 
-// robotsUnreachable: nothing of the origin may be fetched until it can be had.
-func (d *Domain) robotsUnreachable(ctx actor.Context, now time.Time, f *robotsFile, status int, problem string) {
-	f.failures++
-	if f.since.IsZero() {
-		f.since = now
+// unreachableUntil lets nothing of the origin be fetched before at; after thirty
+// days the rules that were last had hold again, or none.
+func (d *Domain) unreachableUntil(now time.Time, f *robotsFile, at time.Time, problem string) {
+	f.state, f.retryAt, f.problem = unreachable, at, "robots.txt: "+problem
+	if now.Sub(f.since) >= unreachableFor {
+		f.state, f.until = allowed, at
 	}
-	f.hops, f.url = 0, f.origin+"/robots.txt"
-	f.state, f.status, f.problem = unreachable, status, "robots.txt: "+problem
-	f.retryAt = now.Add(min(d.cfg.RobotsRetryTo, d.cfg.RobotsRetry<<min(f.failures-1, 20)))
-	if start, _ := d.throttle.LowestNext(now); start.After(f.retryAt) {
-		f.retryAt = start
+}
+
+// describe says what an answer that is a failure was.
+func describe(status int) string {
+	if status == 0 {
+		return "no answer"
 	}
-	d.lastError = f.problem
-	d.log().WithField("err", f.problem).Debug("robots.txt could not be had")
-	d.ask(ctx, &rqueue.RobotsPut{Host: d.slot, Origin: f.origin, Robots: rqueue.Robots{Status: status, UnreachableSince: max(1, now.Sub(f.since))}})
+	return fmt.Sprintf("status %d", status)
 }

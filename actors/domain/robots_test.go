@@ -53,7 +53,7 @@ func TestRobotsFirst(t *testing.T) {
 		{"forbidden", answer{status: 403}, []string{"robots.txt", "0", "1", "2"}, 0},
 		{"leads to itself", answer{status: 302, location: "/robots.txt"}, []string{"robots.txt", "0", "1", "2"}, 0},
 		{"leads nowhere", answer{status: 302}, []string{"robots.txt", "0", "1", "2"}, 0},
-		{"leads to another host", answer{status: 301, location: "http://b.test/robots.txt"}, []string{"robots.txt", "0", "1", "2"}, 0},
+		{"leads to another scheme", answer{status: 301, location: "ftp://b.test/robots.txt"}, []string{"robots.txt", "0", "1", "2"}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,11 +164,15 @@ func TestRobotsUnreachableSince(t *testing.T) {
 		w.robotsSite(func(int) answer { return answer{status: 500} })
 		w.sys.Root.Send(w.scheduler, startPoll{50 * time.Millisecond})
 		w.seed(newCrawl(), "a.test", 1)
-		w.pass(time.Minute)
+		w.pass(2 * time.Minute)
 		puts := w.store.puts
-		require.Greater(t, len(puts), 5)
-		require.Equal(t, 1, puts[0].Robots.Status/500)
-		require.InDelta(t, 60, puts[len(puts)-1].Robots.UnreachableSince.Seconds(), 5)
+		require.Len(t, puts, 7, "after 0, 1, 3, 7, 15, 31 and 63 seconds, whoever asks")
+		for i, put := range puts {
+			require.Equal(t, 500, put.Robots.Status)
+			require.Equal(t, i+1, put.Robots.Failures)
+			require.Equal(t, min(time.Minute, time.Second<<i), put.Robots.RetryIn)
+		}
+		require.InDelta(t, 63, puts[len(puts)-1].Robots.UnreachableSince.Seconds(), 2)
 	})
 }
 
@@ -179,8 +183,8 @@ func TestRobotsFromTheStore(t *testing.T) {
 		stored storedRobots
 		fetch  bool
 	}{
-		{"fresh", storedRobots{robots: rqueue.Robots{Status: 200, Body: body}}, false},
-		{"stale", storedRobots{robots: rqueue.Robots{Status: 200, Body: body}, at: time.Time{}.Add(1)}, true},
+		{"fresh", storedRobots{robots: rqueue.Robots{Good: true, Status: 200, Body: body}}, false},
+		{"stale", storedRobots{robots: rqueue.Robots{Good: true, Status: 200, Body: body}, at: time.Time{}.Add(1)}, true},
 		{"unreachable by 500", storedRobots{robots: rqueue.Robots{Status: 500}, since: time.Time{}.Add(1)}, true},
 		{"unreachable by 429", storedRobots{robots: rqueue.Robots{Status: 429}, since: time.Time{}.Add(1)}, true},
 		{"unreachable without an answer", storedRobots{since: time.Time{}.Add(1)}, true},

@@ -25,6 +25,7 @@ type answer struct {
 	retryAfter string
 	location   string
 	body       string // of robots.txt
+	control    string // Cache-Control
 }
 
 // arrival is one request as the site saw it.
@@ -180,6 +181,9 @@ func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Ti
 		if a.location != "" {
 			resp.Headers = append(resp.Headers, crawl.Header{Name: "Location", Value: a.location})
 		}
+	}
+	if a.control != "" && resp.Cause == crawl.CauseNone {
+		resp.Headers = append(resp.Headers, crawl.Header{Name: "Cache-Control", Value: a.control})
 	}
 	out.SentAt, resp.SentAt = now, now
 	return out, resp

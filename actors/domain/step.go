@@ -34,6 +34,11 @@ func (d *Domain) step(ctx actor.Context) {
 	if d.phase == holding && !now.Before(d.deadline) {
 		d.loseSlot()
 	}
+	why := ""
+	if d.draining {
+		why = "its domain ends"
+	}
+	d.refuseErrands(ctx, now, why)
 	switch d.phase {
 	case acquiring:
 		d.setReason(throttle.ReasonRedis)
@@ -106,6 +111,9 @@ func (d *Domain) stored() time.Time {
 // next is the flight that should leave now, or nil; then the reason is set. The
 // request stays in its buffer until send.
 func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
+	if f := d.errandFlight(); f != nil {
+		return f
+	}
 	reason, at := throttle.ReasonNoWork, time.Time{}
 	for i := range d.works {
 		w := d.works[i]
@@ -128,9 +136,19 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 				d.loadRobots(ctx, file)
 				reason = throttle.ReasonRobots
 			case wanted:
-				return d.robotsFlight(file)
+				if !d.fetching(file.url()) { // as an errand: its answer is ours too
+					if f := d.robotsFlight(ctx, file); f != nil {
+						return f
+					}
+				}
+				reason = throttle.ReasonRobots
 			case pending:
 				reason = throttle.ReasonRobots
+				if until := d.awaited(ctx, now, file); file.state != pending {
+					continue
+				} else if at.IsZero() || !until.IsZero() && until.Before(at) {
+					at = until
+				}
 			case disallowed, unreachable:
 				if !d.reject(ctx, now, w, file) {
 					return nil
@@ -175,7 +193,7 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 		if len(d.works) > 1 {
 			d.rotate()
 		}
-	} else {
+	} else if f.file != nil {
 		f.file.state = pending
 	}
 	d.throttle.Dispatched()
@@ -183,7 +201,7 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 	d.deps.Checks.Hold(invariant.SlotOverfull, len(d.flights) <= d.cfg.Throttle.Concurrency(), func() string {
 		return fmt.Sprintf("%s has %d requests in flight", d.slot, len(d.flights))
 	})
-	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.file != nil})
+	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.work == nil})
 }
 
 // checkSent asserts what a successor relies on: the start after this one, at the delay
@@ -258,6 +276,9 @@ func (d *Domain) arm(ctx actor.Context, now time.Time) {
 		}
 	}
 	earlier(d.retryAt)
+	for _, e := range *d.errands {
+		earlier(e.until)
+	}
 	if d.phase == holding {
 		earlier(d.touched.Add(d.cfg.Renew))
 		earlier(d.deadline)

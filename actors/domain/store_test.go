@@ -78,6 +78,7 @@ type storedRobots struct {
 	robots rqueue.Robots
 	at     time.Time // fetched
 	since  time.Time // unreachable
+	retry  time.Time // while it is
 }
 
 // reporter is what the fakes need of a test.
@@ -216,9 +217,14 @@ func (s *store) one(op rqueue.Op, now, asked time.Time) {
 		s.robotsGet(op, now)
 	case *rqueue.RobotsPut:
 		s.puts = append(s.puts, *op)
-		r := storedRobots{robots: op.Robots, at: now.Add(-op.Robots.Age)}
+		r := s.robots[op.Origin]
+		r.robots.Status = op.Robots.Status
 		if op.Robots.UnreachableSince > 0 {
-			r.since = now.Add(-op.Robots.UnreachableSince)
+			r.robots.Failures = op.Robots.Failures
+			r.since, r.retry = now.Add(-op.Robots.UnreachableSince), now.Add(op.Robots.RetryIn)
+		} else {
+			r = storedRobots{robots: op.Robots, at: now.Add(-op.Robots.Age)}
+			r.robots.Good = true
 		}
 		s.robots[op.Origin] = r
 	default:
@@ -232,7 +238,7 @@ func (s *store) robotsGet(op *rqueue.RobotsGet, now time.Time) {
 		return
 	}
 	op.Found, op.Robots = true, r.robots
-	op.Robots.Age, op.Robots.UnreachableSince = now.Sub(r.at), 0
+	op.Robots.Age, op.Robots.UnreachableSince, op.Robots.RetryIn = now.Sub(r.at), 0, max(0, r.retry.Sub(now))
 	if !r.since.IsZero() {
 		op.Robots.UnreachableSince = max(1, now.Sub(r.since))
 	}

@@ -9,6 +9,7 @@
 //	in   Wake, Settled, Parked, Drain, Moved, Inspect    from the scheduler, the pipeline, the node
 //	in   Woken                                   from `domains` of other nodes
 //	out  Do -> scheduler, Fetch -> fetchers, Page -> pipeline, Woken -> other nodes
+//	     errand, errandDone                      between domains, by way of `domains`
 //
 // Placement says which node should own a slot. When a slot moves, its domain gives
 // back what it has not sent, releases the slot when its last fetch is over, and tells
@@ -54,10 +55,12 @@ type child struct {
 	leaving  bool
 	moving   bool            // another node should own its slot
 	pending  []*rqueue.Crawl // woken while leaving
+	late     []*errand       // came while leaving
 
 	// flights are at the domain's fetchers, whichever incarnation sent them.
 	// Confined to the domain; the supervisor's once that has stopped.
 	flights map[crawl.ID]*flight
+	errands []*errand // asked of the domain and not answered; likewise
 
 	// crawls that were woken: what a restarted domain starts with. Each slice is
 	// never changed once it is stored.
@@ -66,15 +69,21 @@ type child struct {
 
 // knows adds a crawl to those that a restart starts with.
 func (c *child) knows(woken *rqueue.Crawl) {
-	var old []*rqueue.Crawl
-	if p := c.crawls.Load(); p != nil {
-		old = *p
-	}
+	old := c.known()
 	if slices.Contains(old, woken) {
 		return
 	}
 	all := append(slices.Clone(old), woken)
 	c.crawls.Store(&all)
+}
+
+// known are the crawls that a restart starts with; none while the domain only does
+// errands.
+func (c *child) known() []*rqueue.Crawl {
+	if p := c.crawls.Load(); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // NewSupervisor makes the `domains` actor. It panics when deps are missing.
@@ -99,6 +108,12 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		s.onSettled(ctx, msg)
 	case *messages.Parked:
 		s.onParked(ctx, msg)
+	case *errand:
+		s.onErrand(ctx, msg)
+	case *errandDone:
+		if c := s.children[msg.errand.asker]; c != nil {
+			ctx.Send(c.pid, msg)
+		}
 	case *stay:
 		s.onStay(ctx, msg)
 	case *passivate:
@@ -157,9 +172,27 @@ func (s *Supervisor) wake(ctx actor.Context, ref rqueue.HostRef, here, released 
 	case s.deps.Table.Room(s.cfg.MaxDomains) == 0:
 		s.capped++ // here too
 	default:
-		s.spawn(ctx, ref)
+		s.spawn(ctx, ref.Host, []*rqueue.Crawl{ref.Crawl}, nil)
 	}
 	return true
+}
+
+// onErrand passes an errand on to its host's domain. The slot may be another node's
+// by placement: who finds it free may use it.
+func (s *Supervisor) onErrand(ctx actor.Context, msg *errand) {
+	c := s.children[msg.host]
+	switch {
+	case c != nil && c.leaving:
+		c.late = append(c.late, msg)
+	case c != nil:
+		ctx.Send(c.pid, msg)
+	case s.drainTo != nil:
+		ctx.Send(ctx.Self(), &errandDone{errand: msg, refused: "this node ends"})
+	case s.deps.Table.Room(s.cfg.MaxDomains) == 0:
+		ctx.Send(ctx.Self(), &errandDone{errand: msg, refused: "too many sites at once"})
+	default:
+		s.spawn(ctx, msg.host, nil, []*errand{msg})
+	}
 }
 
 func (s *Supervisor) forward(away []rqueue.HostRef, released bool) {
@@ -195,7 +228,8 @@ func (s *Supervisor) onWoken(ctx actor.Context, msg *messages.Woken) {
 // onMoved lets the slots go that another node should own now.
 func (s *Supervisor) onMoved(ctx actor.Context) {
 	for slot, c := range s.children {
-		if c.moving || slices.ContainsFunc(*c.crawls.Load(), func(woken *rqueue.Crawl) bool { return s.deps.Places.Mine(slot, woken.Name()) }) {
+		known := c.known()
+		if c.moving || len(known) == 0 || slices.ContainsFunc(known, func(woken *rqueue.Crawl) bool { return s.deps.Places.Mine(slot, woken.Name()) }) {
 			continue
 		}
 		c.moving = true
@@ -203,22 +237,22 @@ func (s *Supervisor) onMoved(ctx actor.Context) {
 	}
 }
 
-func (s *Supervisor) spawn(ctx actor.Context, ref rqueue.HostRef) {
-	c := &child{flights: map[crawl.ID]*flight{}}
-	c.knows(ref.Crawl)
-	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(ref.Host, *c.crawls.Load(), c.flights, s.cfg, s.deps) },
+func (s *Supervisor) spawn(ctx actor.Context, host string, crawls []*rqueue.Crawl, errands []*errand) {
+	c := &child{flights: map[crawl.ID]*flight{}, errands: errands}
+	c.crawls.Store(&crawls)
+	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(host, c.known(), c.flights, &c.errands, s.cfg, s.deps) },
 		actor.WithMailbox(func() actor.Mailbox {
 			c.mailbox = actor.UnboundedLockfree()()
 			return c.mailbox
 		}))
-	pid, err := ctx.SpawnNamed(props, ref.Host)
+	pid, err := ctx.SpawnNamed(props, host)
 	if err != nil {
-		s.log.WithFields(logrus.Fields{"domain": ref.Host, "err": err}).Error("domain not started")
+		s.log.WithFields(logrus.Fields{"domain": host, "err": err}).Error("domain not started")
 		return
 	}
 	c.pid = pid
-	s.children[ref.Host] = c
-	s.bySlotID[pid.Id] = ref.Host
+	s.children[host] = c
+	s.bySlotID[pid.Id] = host
 	s.deps.Table.live.Add(1)
 }
 
@@ -259,8 +293,11 @@ func (s *Supervisor) onStay(ctx actor.Context, msg *stay) {
 	if c == nil {
 		return
 	}
-	pending := c.pending
-	c.leaving, c.pending = false, nil
+	pending, late := c.pending, c.late
+	c.leaving, c.pending, c.late = false, nil, nil
+	for _, e := range late {
+		s.onErrand(ctx, e)
+	}
 	for _, woken := range pending {
 		s.wake(ctx, rqueue.HostRef{Crawl: woken, Host: msg.slot}, false, false)
 	}
@@ -285,6 +322,9 @@ func (s *Supervisor) onTerminated(ctx actor.Context, msg *actor.Terminated) {
 		}
 	}
 	s.forward(away, true)
+	for _, e := range append(c.late, c.errands...) {
+		s.onErrand(ctx, e)
+	}
 	s.checkDrained(ctx)
 }
 

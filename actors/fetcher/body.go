@@ -3,6 +3,7 @@ package fetcher
 import (
 	"errors"
 	"io"
+	"math"
 	"sync"
 )
 
@@ -51,6 +52,17 @@ const trustedLength = 256 << 10
 // pieceSize is the size in bytes of the pieces in which a body that outgrows the
 // pooled buffers is collected: growing by copying would hold it twice and a half.
 const pieceSize = 256 << 10
+
+// noLimit stands for no limit on the bytes of a body.
+const noLimit = math.MaxInt64 - 1
+
+// startOf gives what ends r after most bytes; 0 is no limit.
+func startOf(r io.Reader, most int64) io.Reader {
+	if most == 0 {
+		return r
+	}
+	return io.LimitReader(r, most)
+}
 
 // readAll reads r to its end into a buffer of the pools, or into one of its own
 // when there is more than a piece. hint is the expected length, or less than 0.

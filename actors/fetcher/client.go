@@ -12,7 +12,6 @@ package fetcher
 import (
 	"bufio"
 	"crypto/tls"
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -70,7 +69,7 @@ func New(cfg Config) (*Client, error) {
 		},
 	}
 	if c.maxSize < 0 {
-		c.maxSize = math.MaxInt64 - 1
+		c.maxSize = noLimit
 	}
 	c.defaults = append(c.defaults, crawl.Header{Name: "User-Agent", Value: cfg.UserAgent})
 	c.defaults = append(c.defaults, cfg.DefaultHeaders...)

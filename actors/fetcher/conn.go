@@ -28,6 +28,9 @@ type Permit struct {
 	// NotAfter is when the right ends, by this process's monotonic clock. It is
 	// checked when the request's bytes are written, after connecting and TLS.
 	NotAfter time.Time
+	// Head ends the body after so many decoded bytes: more are not read, are no
+	// fault, and no size limit counts. Zero: the whole body is wanted.
+	Head int64
 }
 
 // over reports whether the right has ended.

@@ -209,13 +209,20 @@ func (l *layer) openDeflate() error {
 // one first. Content that is broken is given as far as it goes, and a plain body
 // under a coding's name as it is; err is then nil. Memory does not grow with what
 // w expands to, but with what is kept of it.
-func (c *Client) decode(w *wire, codings []coding) (body []byte, err error) {
-	head := &plainHead{wire: w}
-	var from io.Reader = head
+//
+// With most > 0 it reads no further than it needs for so many decoded bytes, which
+// may be more than the size limit.
+func (c *Client) decode(w *wire, codings []coding, most int64) (body []byte, err error) {
+	start := &plainHead{wire: w}
+	var from io.Reader = start
+	limit := c.maxSize
+	if most > 0 {
+		limit = noLimit
+	}
 	used := make([]*layer, 0, 2*maxCodings)
 	for _, coding := range slices.Backward(codings) {
 		l := c.layers.get(coding, from)
-		l.wire, l.limit, l.ratio = w, c.maxSize, int64(c.cfg.MaxRatio)
+		l.wire, l.limit, l.ratio = w, limit, int64(c.cfg.MaxRatio)
 		used, from = append(used, l), l
 	}
 	defer func() {
@@ -227,16 +234,19 @@ func (c *Client) decode(w *wire, codings []coding) (body []byte, err error) {
 	if w.length > 0 {
 		hint = 4 * w.length
 	}
-	body, err = c.bodies.readAll(from, hint)
+	body, err = c.bodies.readAll(startOf(from, most), hint)
 	for _, l := range used {
 		if l.err != nil && (errors.Is(l.err, errTooLarge) || errors.Is(l.err, errBomb)) {
 			c.bodies.put(body)
 			return nil, l.err
 		}
 	}
-	if raw := head.plain(); err != nil && raw != nil && w.transport() == nil {
+	if raw := start.plain(); err != nil && raw != nil && w.transport() == nil {
 		c.bodies.put(body)
-		body, err = c.bodies.readAll(io.MultiReader(bytes.NewReader(raw), w), w.length)
+		body, err = c.bodies.readAll(startOf(io.MultiReader(bytes.NewReader(raw), w), most), w.length)
+	}
+	if most > 0 && int64(len(body)) == most {
+		return body, nil
 	}
 	if cut := c.drain(w); cut != nil {
 		c.bodies.put(body)

@@ -243,19 +243,23 @@ func (x *exchange) readBody(h *head) bool {
 	}
 	cfg := &x.client.cfg
 	w := &x.conn.body
-	w.open(x.br, h.length, x.client.maxSize)
+	limit := x.client.maxSize
+	if x.permit.Head > 0 {
+		limit = noLimit
+	}
+	w.open(x.br, h.length, limit)
 	x.conn.pace = pace{
 		period:  cfg.StallTimeout,
 		least:   int64(float64(cfg.StallRate) * cfg.StallTimeout.Seconds()),
 		overall: x.deadline,
 	}
 	if len(codings) == 0 {
-		x.resp.Body, err = x.client.bodies.readAll(w, h.length)
+		x.resp.Body, err = x.client.bodies.readAll(startOf(w, x.permit.Head), h.length)
 	} else {
-		x.resp.Body, err = x.client.decode(w, codings)
+		x.resp.Body, err = x.client.decode(w, codings, x.permit.Head)
 	}
 	if err == nil {
-		return true
+		return w.err != nil // or the rest is still to come
 	}
 	var undecoded *codingError
 	switch {

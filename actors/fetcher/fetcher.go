@@ -12,6 +12,7 @@ import (
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/httpcache"
+	"orbweaver/core/robots"
 	"orbweaver/messages"
 )
 
@@ -95,8 +96,12 @@ func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Respo
 	if !ok {
 		panic(fmt.Sprintf("fetcher: connections are a %T", msg.Conns))
 	}
+	permit := Permit{NotAfter: msg.NotAfter}
+	if msg.Robots {
+		permit.Head = robots.LimitBytes + 1 // one more tells that a line is cut
+	}
 	send := func(req *crawl.Request) *crawl.Response {
-		return slot.Do(context.Background(), req, Permit{NotAfter: msg.NotAfter}, func(at time.Time) {
+		return slot.Do(context.Background(), req, permit, func(at time.Time) {
 			ctx.Send(ctx.Sender(), &messages.Sent{ID: req.ID, At: at})
 		})
 	}

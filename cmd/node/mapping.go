@@ -51,7 +51,8 @@ func domainConfig(cfg *config.Config) domain.Config {
 	s := cfg.Scheduler
 	return domain.Config{
 		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
-		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, Wall: clockHook(os.Environ()),
+		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, RobotsMaxAge: cfg.Robots.CacheMax, RobotsMinAge: cfg.Robots.CacheMin,
+		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, Wall: clockHook(os.Environ()),
 	}.WithDefaults()
 }
 

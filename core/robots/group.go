@@ -13,6 +13,7 @@ type Group struct {
 	patterns []pattern // longest first, Allow before Disallow
 	delay    time.Duration
 	delays   bool
+	rate     Rate
 }
 
 // For merges the groups that name the crawler of that user agent or, where none
@@ -53,6 +54,9 @@ func (g *Group) merge(r *Rules, agent string) bool {
 		if from.delays {
 			g.delay, g.delays = from.delay, true
 		}
+		if from.rate.Requests > 0 {
+			g.rate = from.rate
+		}
 	}
 	return found
 }
@@ -83,6 +87,24 @@ func (g *Group) CrawlDelay() (time.Duration, bool) {
 		return 0, false
 	}
 	return g.delay, g.delays
+}
+
+// RequestRate gives the rate that is asked for; false means none is. The last
+// Request-rate of the group stands.
+func (g *Group) RequestRate() (Rate, bool) {
+	if g == nil {
+		return Rate{}, false
+	}
+	return g.rate, g.rate.Requests > 0
+}
+
+// Delay is the time between requests that keeps to both Crawl-delay and
+// Request-rate, up to a year; 0 when neither asks for any.
+func (g *Group) Delay() time.Duration {
+	if g == nil {
+		return 0
+	}
+	return max(g.delay, g.rate.Gap())
 }
 
 // pathOf cuts a URL down to path and query. A URL without path has the path "/".

@@ -34,6 +34,7 @@ type group struct {
 	rules  []rule
 	delay  time.Duration
 	delays bool
+	rate   Rate
 }
 
 // rule is one Allow or Disallow line, its pattern as written.
@@ -44,8 +45,8 @@ type rule struct {
 
 // Parse reads a robots.txt. It takes any bytes: what is not a known line is
 // passed over. Lines end at LF, CRLF or CR; a byte order mark is skipped. An
-// unknown line between user-agent lines does not part them; a rule or a
-// Crawl-delay does, even an empty one. The body is not kept.
+// unknown line between user-agent lines does not part them; a rule, a
+// Crawl-delay or a Request-rate does, even an empty one. The body is not kept.
 func Parse(body []byte) *Rules {
 	if len(body) > LimitBytes {
 		body = body[:LimitBytes]
@@ -90,6 +91,13 @@ func (p *parser) line(line []byte) {
 		if g := p.current(); g != nil {
 			if d, ok := parseDelay(value); ok {
 				g.delay, g.delays = d, true
+			}
+			p.closed = true
+		}
+	case is(key, "request-rate"):
+		if g := p.current(); g != nil {
+			if r, ok := parseRate(value); ok {
+				g.rate = r
 			}
 			p.closed = true
 		}

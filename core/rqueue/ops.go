@@ -150,7 +150,8 @@ type RobotsGet struct {
 	Robots Robots
 }
 
-// RobotsPut stores it, for 31 days.
+// RobotsPut stores it, for 31 days. While it is unreachable Body, Age and Life are
+// not written: those of the last good answer stay.
 type RobotsPut struct {
 	OpBase
 	Host, Origin string
@@ -159,8 +160,12 @@ type RobotsPut struct {
 
 // Robots is one origin's robots.txt as the cluster knows it.
 type Robots struct {
-	Body             []byte        // last good copy; nil when none
+	Good             bool          // out of RobotsGet: there was an answer that Body, Age and Life are of
+	Body             []byte        // its rules; nil when it had none
+	Age              time.Duration // since that answer
+	Life             time.Duration // how long after it the rules may be used; 0: as long as any
 	Status           int           // of the last answer; 0: no answer
-	Age              time.Duration // since it was fetched
 	UnreachableSince time.Duration // how long ago it became unreachable; 0: it is reachable
+	Failures         int           // in a row, while unreachable
+	RetryIn          time.Duration // until it is to be asked for again, while unreachable
 }

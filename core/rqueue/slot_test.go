@@ -341,25 +341,53 @@ func TestRobots(t *testing.T) {
 			return op
 		}
 		require.False(t, get().Found)
-		for _, want := range []Robots{
-			{Body: []byte("User-agent: *\r\nDisallow: /\x00"), Status: 200, Age: time.Minute},
-			{Body: []byte{}, Status: 200},
-			{Status: 404},
-			{Body: []byte("old"), Status: 503, Age: time.Second, UnreachableSince: 5 * time.Second},
-		} {
-			put := &RobotsPut{Host: "a.test", Origin: "http://a.test", Robots: want}
-			require.NoError(t, b.f.Do(b.ctx, put))
-			require.NoError(t, put.Err)
+		put := func(r Robots) {
+			op := &RobotsPut{Host: "a.test", Origin: "http://a.test", Robots: r}
+			require.NoError(t, b.f.Do(b.ctx, op))
+			require.NoError(t, op.Err)
 			b.time.pass(time.Second)
+		}
+		for _, want := range []Robots{
+			{Body: []byte("User-agent: *\r\nDisallow: /\x00"), Status: 200, Age: time.Minute, Life: time.Hour},
+			{Body: []byte{}, Status: 200},
+			{Status: 404, Life: 24 * time.Hour},
+		} {
+			put(want)
 			got := get()
 			require.True(t, got.Found)
 			want.Age += time.Second
-			if want.UnreachableSince > 0 {
-				want.UnreachableSince += time.Second
-			}
+			want.Good = true
 			require.Equal(t, want, got.Robots)
 		}
 		ttl := rdb.PTTL(b.ctx, text(b.f.robotsKey("a.test", "http://a.test"))).Val()
 		require.InDelta(t, (31 * 24 * time.Hour).Seconds(), ttl.Seconds(), 60)
+
+		// While it is unreachable the last good copy stays.
+		good := Robots{Body: []byte("rules"), Status: 200, Life: time.Hour}
+		put(good)
+		put(Robots{Body: []byte("not this"), Status: 503, Life: time.Minute, UnreachableSince: 5 * time.Second, Failures: 3, RetryIn: 10 * time.Second})
+		require.Equal(t, Robots{
+			Good: true, Body: good.Body, Age: 2 * time.Second, Life: time.Hour,
+			Status: 503, UnreachableSince: 6 * time.Second, Failures: 3, RetryIn: 9 * time.Second,
+		}, get().Robots)
+		b.time.pass(time.Hour)
+		require.Zero(t, get().Robots.RetryIn)
+		b.time.pass(-2 * time.Hour) // the clock went back
+		require.Equal(t, 10*time.Second, get().Robots.RetryIn, "never longer than was asked for")
+		b.time.pass(time.Hour)
+
+		good.Status = 204
+		put(good) // and the failures are over
+		require.Equal(t, Robots{Good: true, Body: good.Body, Age: time.Second, Life: time.Hour, Status: 204}, get().Robots)
+
+		// It may never have been had.
+		op := &RobotsPut{Host: "b.test", Origin: "http://b.test", Robots: Robots{UnreachableSince: time.Millisecond, Failures: 1, RetryIn: time.Second}}
+		require.NoError(t, b.f.Do(b.ctx, op))
+		require.NoError(t, op.Err)
+		never := &RobotsGet{Host: "b.test", Origin: "http://b.test"}
+		require.NoError(t, b.f.Do(b.ctx, never))
+		require.NoError(t, never.Err)
+		require.True(t, never.Found)
+		require.Equal(t, Robots{UnreachableSince: time.Millisecond, Failures: 1, RetryIn: time.Second}, never.Robots)
 	})
 }

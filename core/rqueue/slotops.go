@@ -195,16 +195,20 @@ func (op *RobotsGet) parse(_ *Frontier, r *reply, _ time.Time) error {
 	if r.array() == 0 {
 		return r.err
 	}
-	age, unreachable, status, has := r.int(), r.int(), r.int(), r.int()
+	age, life, unreachable, failures, retry, status, has := r.int(), r.int(), r.int(), r.int(), r.int(), r.int(), r.int()
 	body := r.bytes()
 	if r.err != nil {
 		return r.err
 	}
 	op.Found = true
 	op.Robots = Robots{
+		Good:             age >= 0,
+		Age:              time.Duration(max(age, 0)) * millisecond,
+		Life:             time.Duration(life) * millisecond,
 		Status:           int(status),
-		Age:              time.Duration(age) * millisecond,
 		UnreachableSince: time.Duration(unreachable) * millisecond,
+		Failures:         int(failures),
+		RetryIn:          time.Duration(retry) * millisecond,
 	}
 	if has == 1 {
 		op.Robots.Body = append([]byte{}, body...)
@@ -213,13 +217,20 @@ func (op *RobotsGet) parse(_ *Frontier, r *reply, _ time.Time) error {
 }
 
 func (op *RobotsPut) build(f *Frontier, a *args) *script {
+	robots := &op.Robots
 	a.key(f.robotsKey(op.Host, op.Origin))
 	f.clock(a)
-	a.int(max(ms(op.Robots.Age), 0))
-	a.int(max(ms(op.Robots.UnreachableSince), 0))
-	a.int(int64(op.Robots.Status))
-	a.flag(op.Robots.Body != nil)
-	a.bytes(op.Robots.Body)
+	a.int(max(ms(robots.UnreachableSince), 0))
+	a.int(int64(robots.Status))
+	if robots.UnreachableSince > 0 {
+		a.int(int64(robots.Failures))
+		a.int(max(ms(robots.RetryIn), 0))
+		return f.scripts.robotsPut
+	}
+	a.int(max(ms(robots.Age), 0))
+	a.int(max(ms(robots.Life), 0))
+	a.flag(robots.Body != nil)
+	a.bytes(robots.Body)
 	return f.scripts.robotsPut
 }
 

@@ -53,8 +53,8 @@ type Config struct {
 	// away from the back-off, over 0 up to 1: with 0.1 it is gone after ten. Low
 	// values come back to a troubled site more slowly. Default 0.1, also for zero.
 	BackoffRecovery float64
-	// CrawlDelayMax is the most that a Crawl-delay of robots.txt is taken for.
-	// Default 60 s; zero: Crawl-delay is not obeyed.
+	// CrawlDelayMax is the most that a Crawl-delay or Request-rate of robots.txt is
+	// taken for. Default 60 s; zero: neither is obeyed.
 	CrawlDelayMax time.Duration
 	// CircuitFailures is after how many failures in a row (site faults, 429, 5xx) the
 	// circuit opens. Default 10; zero: never.

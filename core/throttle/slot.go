@@ -158,8 +158,8 @@ func (s *Slot) Hold(until time.Time, why Reason) {
 	}
 }
 
-// SetCrawlDelay sets the Crawl-delay of robots.txt as a lower bound of the delay,
-// capped at CrawlDelayMax. Zero or less means none.
+// SetCrawlDelay sets the time between requests that robots.txt asks for as a lower
+// bound of the delay, capped at CrawlDelayMax. Zero or less means none.
 func (s *Slot) SetCrawlDelay(d time.Duration) {
 	s.crawlDelay = max(0, min(d, s.cfg.CrawlDelayMax))
 }
