@@ -1,5 +1,7 @@
 package trap
 
+import "time"
+
 // Bounds on what is kept of one host.
 const (
 	maxCells    = 256    // patterns and families
@@ -27,6 +29,7 @@ type host struct {
 	counted    int64 // of that, in the shard's sum
 
 	all      cell             // over all its pages
+	closedAt time.Time        // when all was closed
 	cells    map[uint64]*cell // by pattern or family
 	combined map[uint64]set   // family -> its patterns that have parameters
 	months   set              // far ones that links were let in for
@@ -38,6 +41,16 @@ type set map[uint64]struct{}
 
 func newHost(name string) *host {
 	return &host{name: name, bytes: hostBytes + int64(len(name)), cells: map[uint64]*cell{}, months: set{}, combined: map[uint64]set{}}
+}
+
+// reopen forgets what the host's pages were like.
+func (h *host) reopen() {
+	for _, c := range h.cells {
+		h.bytes -= cellBytes + c.ring.bytes()
+	}
+	h.bytes -= h.all.ring.bytes()
+	h.all = cell{}
+	clear(h.cells)
 }
 
 // cellsOf appends the states that a URL counts for: its pattern's and, when it has

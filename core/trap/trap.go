@@ -122,6 +122,9 @@ func (d *Detector) Visit(name, url string, now time.Time) Want {
 	defer sh.mu.Unlock()
 	h := sh.get(name)
 	defer sh.trim()
+	if h.all.closed && now.Sub(h.closedAt) > reopenAfter {
+		h.reopen()
+	}
 	if _, far := d.cfg.farMonth(&s, now); far {
 		return WantDateless
 	}
@@ -166,10 +169,15 @@ func (d *Detector) Page(name, url string, text Signature, now time.Time) Verdict
 		}
 	}
 	if h.all.judge(text, hostWindows*window, percent, &h.bytes) {
+		h.closedAt = now
 		return Verdict{Host, "trap: ever new URLs bring no new content"}
 	}
 	return Verdict{}
 }
+
+// reopenAfter is how long pages of a closed host may be ones that were under way when
+// it was put aside. A later one says that somebody released the host: it is judged anew.
+const reopenAfter = 5 * time.Minute
 
 // hostWindows is how many windows of pages a host is judged by.
 const hostWindows = 4
