@@ -41,8 +41,9 @@ type Fetch struct {
 	Lease    rqueue.Leased
 	Slot     string
 	Conns    Conns
-	NotAfter time.Time // the request's bytes must be written before; zero: no limit
-	Robots   bool      // a robots.txt fetch: the body goes to the domain, no Page is made
+	Delay    time.Duration // in force at the hand-over
+	NotAfter time.Time     // the request's bytes must be written before; zero: no limit
+	Robots   bool          // a robots.txt fetch: the body goes to the domain, no Page is made
 }
 
 // Conns are the connections of one slot, made and owned by the fetcher package's

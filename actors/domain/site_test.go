@@ -99,8 +99,7 @@ func (f *fetcher) Receive(ctx actor.Context) {
 	if !ok {
 		return
 	}
-	delay := f.delay(ctx, msg.Conns.(*conns))
-	out, resp := f.site.fetch(msg, delay, func(at time.Time) {
+	out, resp := f.site.fetch(msg, msg.Delay, func(at time.Time) {
 		ctx.Send(ctx.Sender(), &messages.Sent{ID: msg.Lease.Request.ID, At: at})
 	})
 	if resp == nil {
@@ -115,25 +114,6 @@ func (f *fetcher) Receive(ctx actor.Context) {
 		ctx.Send(f.pipeline, &messages.Page{Lease: msg.Lease, Slot: msg.Slot, Response: resp})
 	}
 	ctx.Send(ctx.Sender(), done)
-}
-
-// delay asks the domain for the delay in force at the hand-over; < 0 when it is
-// restarting.
-func (f *fetcher) delay(ctx actor.Context, c *conns) time.Duration {
-	future := ctx.ActorSystem().Root.RequestFuture(ctx.Sender(), &messages.Inspect{}, time.Second)
-	res := make(chan any, 1)
-	go func() {
-		v, _ := future.Result()
-		res <- v
-	}()
-	select {
-	case v := <-res:
-		if s, ok := v.(*Snapshot); ok {
-			return s.Delay
-		}
-	case <-c.closed:
-	}
-	return -1
 }
 
 func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Time)) (messages.Outcome, *crawl.Response) {

@@ -201,7 +201,7 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 	d.deps.Checks.Hold(invariant.SlotOverfull, len(d.flights) <= d.cfg.Throttle.Concurrency(), func() string {
 		return fmt.Sprintf("%s has %d requests in flight", d.slot, len(d.flights))
 	})
-	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.work == nil})
+	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, Delay: f.delay, NotAfter: notAfter, Robots: f.work == nil})
 }
 
 // checkSent asserts what a successor relies on: the start after this one, at the delay
