@@ -48,6 +48,7 @@ func BenchmarkPage(b *testing.B) {
 		if err := shop.Parse(e.Page(req, resp), &out); err != nil || len(out.Links) != 20 {
 			b.Fatal(err, len(out.Links))
 		}
+		e.Release()
 	}
 }
 

@@ -18,6 +18,10 @@ import (
 type Extractor struct {
 	page spider.Page
 	doc  document
+	none struct { // what a released document holds
+		request  crawl.Request
+		response crawl.Response
+	}
 }
 
 // New makes an Extractor.
@@ -39,7 +43,7 @@ func (e *Extractor) Page(req *crawl.Request, resp *crawl.Response) *spider.Page 
 // Release lets go of the page last given, so that a waiting worker holds no body.
 func (e *Extractor) Release() {
 	e.page.Request, e.page.Response = nil, nil
-	e.doc.reset(&crawl.Request{}, &crawl.Response{})
+	e.doc.reset(&e.none.request, &e.none.response)
 }
 
 // document implements spider.Document.
