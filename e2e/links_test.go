@@ -45,15 +45,18 @@ func TestLinksThatAreFollowed(t *testing.T) {
 		counted        bool
 	}{
 		{
-			"by default", nil,
+			"by default",
+			nil,
 			polite, strings.ReplaceAll(polite, " /asks-noindex", ""), true,
 		},
 		{
-			"all that Scrapy would", []string{"FOLLOW_NOFOLLOW=true", "FOLLOW_INVISIBLE=true", "IGNORED_EXTENSIONS=", "METAROBOTS_OBEY=false"},
+			"all that Scrapy would",
+			[]string{"FOLLOW_NOFOLLOW=true", "FOLLOW_INVISIBLE=true", "IGNORED_EXTENSIONS=", "METAROBOTS_OBEY=false"},
 			polite + " /file.pdf /hidden /nofollow /unfollowed", polite + " /file.pdf /hidden /nofollow /unfollowed", false,
 		},
 		{
-			"asked by our name", []string{"ROBOTSTXT_USER_AGENT=OtherBot/2.0"},
+			"asked by our name",
+			[]string{"ROBOTSTXT_USER_AGENT=OtherBot/2.0"},
 			strings.ReplaceAll(polite, " /beyond", ""), "/ /asks-nofollow /behind /plain", true,
 		},
 	}

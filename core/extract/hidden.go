@@ -121,13 +121,12 @@ func (s *scanner) implyEnds(e element) {
 	if e.closes == 0 {
 		return
 	}
-	for i := len(s.open) - 1; i >= 0; i-- {
-		kind := s.open[i].kind
-		if kind&e.closes != 0 {
+	for i, o := range slices.Backward(s.open) {
+		if o.kind&e.closes != 0 {
 			s.leaveHidden(i)
 			return
 		}
-		if kind&e.within != 0 {
+		if o.kind&e.within != 0 {
 			return
 		}
 	}

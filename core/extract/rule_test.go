@@ -34,13 +34,17 @@ func TestLinkRules(t *testing.T) {
 			"http://example.com/2", "http://example.com/1", "http://example.com/4",
 		}},
 		{
-			"other elements with nofollow, hidden and base", `<base href=/b/><p cite=x rel=nofollow></p><p cite=y hidden></p><div hidden><p cite=z></p></div><p cite=w>`,
-			spider.LinkRule{Tags: []string{"p"}, Attrs: []string{"cite"}}, []string{"http://example.com/b/w"},
+			"other elements with nofollow, hidden and base",
+			`<base href=/b/><p cite=x rel=nofollow></p><p cite=y hidden></p><div hidden><p cite=z></p></div><p cite=w>`,
+			spider.LinkRule{Tags: []string{"p"}, Attrs: []string{"cite"}},
+			[]string{"http://example.com/b/w"},
 		},
 		{"allow and deny", `<a href=/a1><a href=/a2><a href=/b1>`, spider.LinkRule{Allow: []*regexp.Regexp{re("/a"), re("/c")}, Deny: []*regexp.Regexp{re("2$")}}, []string{"http://example.com/a1"}},
 		{
-			"domains", `<a href=//a.example/1><a href=//x.a.example/2><a href=//xa.example/3><a href=//b.a.example/4>`,
-			spider.LinkRule{AllowDomains: []string{"a.example"}, DenyDomains: []string{"b.a.example"}}, []string{"http://a.example/1", "http://x.a.example/2"},
+			"domains",
+			`<a href=//a.example/1><a href=//x.a.example/2><a href=//xa.example/3><a href=//b.a.example/4>`,
+			spider.LinkRule{AllowDomains: []string{"a.example"}, DenyDomains: []string{"b.a.example"}},
+			[]string{"http://a.example/1", "http://x.a.example/2"},
 		},
 		{"canonical", `<a href="/x?b=2&a=1#f"><a href="/x?a=1&b=2"><a href="/y">`, spider.LinkRule{Canonicalize: true}, []string{"http://example.com/x?a=1&b=2", "http://example.com/y"}},
 		{"fragments", `<a href="#a"><a href="/x#b"><a href="/x#c"><a href="/x#b">`, spider.LinkRule{KeepFragments: true}, []string{pageURL + "#a", "http://example.com/x#b", "http://example.com/x#c"}},
@@ -78,7 +82,10 @@ func TestResolve(t *testing.T) {
 		{" x#y ", "http://example.com/b/x#y"},
 		{"?q=é", "http://example.com/b/?q=%E9"},
 		{"https://o.example", "https://o.example/"},
-		{"mailto:x@y", ""}, {"javascript:0", ""}, {"http://[", ""}, {"/" + strings.Repeat("x", 70_000), ""},
+		{"mailto:x@y", ""},
+		{"javascript:0", ""},
+		{"http://[", ""},
+		{"/" + strings.Repeat("x", 70_000), ""},
 	}
 	for _, tt := range tests {
 		got, ok := doc.Resolve(tt.href)
