@@ -64,6 +64,9 @@ type Crawl struct {
 	Sitemap               []string // SITEMAP: URLs, and "robots"
 	SitemapSince          string   // SITEMAP_SINCE, a date; "" is none
 	DomainPageLimit       int      // DOMAIN_PAGE_LIMIT; 0 is no limit
+	FollowNofollow        bool     // FOLLOW_NOFOLLOW
+	FollowInvisible       bool     // FOLLOW_INVISIBLE
+	IgnoredExtensions     []string // IGNORED_EXTENSIONS, as written
 	CloseSpiderPageCount  int      // CLOSESPIDER_PAGECOUNT; 0 is no limit
 	HTTPErrorAllowAll     bool     // HTTPERROR_ALLOW_ALL
 	BlockedPark           bool     // BLOCKED_PARK
@@ -170,6 +173,7 @@ type Robots struct {
 	UserAgent string        // ROBOTSTXT_USER_AGENT; "" uses the User-Agent sent
 	CacheMax  time.Duration // ROBOTSTXT_CACHE_MAX
 	CacheMin  time.Duration // ROBOTSTXT_CACHE_MIN
+	ObeyMeta  bool          // METAROBOTS_OBEY
 }
 
 // Retry is what happens to a request that failed.

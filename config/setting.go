@@ -54,6 +54,7 @@ func registry(c *Config) []Setting {
 	rows := make([]Setting, 0, 100)
 	rows = append(rows, redisSettings(&c.Redis)...)
 	rows = append(rows, crawlSettings(&c.Crawl)...)
+	rows = append(rows, linkSettings(&c.Crawl)...)
 	rows = append(rows, trapSettings(&c.Trap)...)
 	rows = append(rows, schedulerSettings(&c.Scheduler)...)
 	rows = append(rows, throttleSettings(&c.Throttle)...)

@@ -156,6 +156,10 @@ func robotsSettings(c *Robots) []Setting {
 		Name: "ROBOTSTXT_CACHE_MIN", Path: "robots.cache_min", Default: "300",
 		Doc:   "It is used for so long at least, even if its Cache-Control says no-store; but never for longer than ROBOTSTXT_CACHE_MAX.",
 		value: durationValue{&c.CacheMin, time.Second, 24 * time.Hour},
+	}, {
+		Name: "METAROBOTS_OBEY", Path: "robots.obey_meta", Default: "true",
+		Doc:   "Keep to meta robots elements and X-Robots-Tag fields, for every crawler or for ROBOTSTXT_USER_AGENT: `nofollow` and no link of the page is followed, `noindex` and no item is made of it. Counted as `metarobots/nofollow` and `metarobots/noindex`.",
+		value: boolValue{&c.ObeyMeta},
 	}}
 }
 

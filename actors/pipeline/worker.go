@@ -189,6 +189,7 @@ func (w *worker) parse(job *Job, msg *messages.Page, out *outcome) error {
 		out.isDoc = false
 		return nil
 	}
+	w.countAsked(out)
 	if err := w.items(job, page, out); err != nil {
 		return err
 	}
@@ -236,6 +237,16 @@ func (w *worker) links(job *Job, parent *crawl.Request, out *outcome) {
 		}
 	}
 	t.add(out)
+}
+
+// countAsked counts what the page asked of crawlers and the spider obeyed.
+func (w *worker) countAsked(out *outcome) {
+	if w.result.Asked.Noindex {
+		out.stats = append(out.stats, count{policy.StatMetaNoindex, 1})
+	}
+	if w.result.Asked.Nofollow {
+		out.stats = append(out.stats, count{policy.StatMetaNofollow, 1})
+	}
 }
 
 // tally counts the links of a page that are not followed.

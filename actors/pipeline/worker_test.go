@@ -302,6 +302,29 @@ func TestWorkerFollowsRequests(t *testing.T) {
 	require.Empty(t, o.page.Links)
 }
 
+func TestWorkerCountsWhatPagesAskOfCrawlers(t *testing.T) {
+	t.Parallel()
+	p := newParser(t)
+	o := p.judge(html(`<meta name=robots content=nofollow><a href="/1">1</a>`))
+	require.Empty(t, o.page.Links)
+	require.Len(t, o.page.Items, 1)
+	require.EqualValues(t, 1, stat(o, policy.StatMetaNofollow))
+	require.Zero(t, stat(o, policy.StatMetaNoindex))
+
+	resp := html(`<a href="/1">1</a>`)
+	resp.Headers = append(resp.Headers, crawl.Header{Name: "X-Robots-Tag", Value: "noindex"})
+	o = p.judge(resp)
+	require.Len(t, o.page.Links, 1)
+	require.Empty(t, o.page.Items)
+	require.EqualValues(t, 1, stat(o, policy.StatMetaNoindex))
+	require.Zero(t, stat(o, policy.StatMetaNofollow)+stat(o, policy.StatItemScraped))
+	require.EqualValues(t, 1, stat(o, policy.StatResponseReceived))
+	require.True(t, o.isDoc)
+
+	o = p.judge(html(`<a href="/1">1</a>`))
+	require.Zero(t, stat(o, policy.StatMetaNoindex)+stat(o, policy.StatMetaNofollow), "what one page asks is forgotten with it")
+}
+
 // The whole pipeline: pages in, settled pages out; bodies are given back; a drain
 // waits for everything.
 func TestPipeline(t *testing.T) {

@@ -21,7 +21,6 @@ import (
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/sitemap"
-	"orbweaver/core/spider"
 	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
 	"orbweaver/export"
@@ -44,6 +43,8 @@ type crawlSettings struct {
 
 	Traps       *trap.Config `json:"traps,omitempty"`        // nil: off
 	BlockedPark *bool        `json:"blocked_park,omitempty"` // nil, of an older node's crawl: true
+
+	Links *followed `json:"links,omitempty"` // nil, of an older node's crawl: the defaults
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -54,6 +55,7 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 		Sitemap: n.cfg.Crawl.Sitemap, SitemapSince: n.cfg.Crawl.SitemapSince,
 		Traps:       trapConfig(n.cfg),
 		BlockedPark: &n.cfg.Crawl.BlockedPark,
+		Links:       followedBy(n.cfg),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -93,7 +95,7 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	}
 	since, _ := sitemap.ParseTime(s.SitemapSince)
 	job := &jobOf{
-		Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
+		Crawl: c, Spider: defaultSpider(n.cfg, s.Links), Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
 		Sitemaps: len(s.Sitemap) > 0, RobotsSitemaps: slices.Contains(s.Sitemap, robotsSitemaps), SitemapLimits: sitemap.Limits{Since: since},
 	}
 	if s.Traps != nil {

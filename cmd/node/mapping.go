@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"orbweaver/config"
 	"orbweaver/core/httpcache"
 	"orbweaver/core/policy"
+	"orbweaver/core/robots"
 	"orbweaver/core/rqueue"
+	"orbweaver/core/spider"
 	"orbweaver/core/throttle"
 	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
@@ -44,16 +47,49 @@ func throttleConfig(cfg *config.Config) throttle.Config {
 }
 
 func domainConfig(cfg *config.Config) domain.Config {
-	agent := cfg.Robots.UserAgent
-	if agent == "" {
-		agent = cfg.Fetch.Agent(version)
-	}
 	s := cfg.Scheduler
 	return domain.Config{
 		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
-		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, RobotsMaxAge: cfg.Robots.CacheMax, RobotsMinAge: cfg.Robots.CacheMin,
+		RobotsObey: cfg.Robots.Obey, RobotsAgent: robotsAgent(cfg), RobotsMaxAge: cfg.Robots.CacheMax, RobotsMinAge: cfg.Robots.CacheMin,
 		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, Wall: clockHook(os.Environ()),
 	}.WithDefaults()
+}
+
+// robotsAgent is the name under which sites give us rules.
+func robotsAgent(cfg *config.Config) string {
+	if cfg.Robots.UserAgent != "" {
+		return cfg.Robots.UserAgent
+	}
+	return cfg.Fetch.Agent(version)
+}
+
+// followed is which links a crawl follows.
+type followed struct {
+	Nofollow          bool      `json:"nofollow,omitempty"`
+	Invisible         bool      `json:"invisible,omitempty"`
+	IgnoredExtensions *[]string `json:"ignored_extensions,omitempty"` // nil: Scrapy's
+}
+
+func followedBy(cfg *config.Config) *followed {
+	c := &cfg.Crawl
+	f := &followed{Nofollow: c.FollowNofollow, Invisible: c.FollowInvisible}
+	if !slices.Equal(c.IgnoredExtensions, spider.IgnoredExtensions()) {
+		list := append([]string{}, c.IgnoredExtensions...) // never nil: empty is none
+		f.IgnoredExtensions = &list
+	}
+	return f
+}
+
+func defaultSpider(cfg *config.Config, f *followed) spider.Default {
+	d := spider.Default{RobotsToken: robots.Token(robotsAgent(cfg)), IgnoreRobots: !cfg.Robots.ObeyMeta}
+	if f == nil {
+		return d
+	}
+	d.Links = spider.LinkRule{Nofollow: f.Nofollow, Invisible: f.Invisible}
+	if f.IgnoredExtensions != nil {
+		d.Links.DenyExtensions = spider.NewExtensions(*f.IgnoredExtensions)
+	}
+	return d
 }
 
 func fetcherConfig(cfg *config.Config) fetcher.Config {

@@ -40,13 +40,15 @@ func BenchmarkPage(b *testing.B) {
 		Headers: []crawl.Header{{Name: "Server", Value: "x"}, {Name: "Content-Type", Value: "text/html; charset=utf-8"}},
 	}
 	var out spider.Result
+	shop := spider.Default{RobotsToken: "orbweaver"}
 	b.SetBytes(int64(len(resp.Body)))
 	b.ReportAllocs()
 	for b.Loop() {
 		out.Reset()
-		if err := (spider.Default{}).Parse(e.Page(req, resp), &out); err != nil || len(out.Links) != 20 {
+		if err := shop.Parse(e.Page(req, resp), &out); err != nil || len(out.Links) != 20 {
 			b.Fatal(err, len(out.Links))
 		}
+		e.Release()
 	}
 }
 

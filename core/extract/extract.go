@@ -5,7 +5,6 @@
 package extract
 
 import (
-	"bytes"
 	"hash/maphash"
 
 	"orbweaver/core/charset"
@@ -19,6 +18,10 @@ import (
 type Extractor struct {
 	page spider.Page
 	doc  document
+	none struct { // what a released document holds
+		request  crawl.Request
+		response crawl.Response
+	}
 }
 
 // New makes an Extractor.
@@ -40,7 +43,7 @@ func (e *Extractor) Page(req *crawl.Request, resp *crawl.Response) *spider.Page 
 // Release lets go of the page last given, so that a waiting worker holds no body.
 func (e *Extractor) Release() {
 	e.page.Request, e.page.Response = nil, nil
-	e.doc.reset(&crawl.Request{}, &crawl.Response{})
+	e.doc.reset(&e.none.request, &e.none.response)
 }
 
 // document implements spider.Document.
@@ -49,6 +52,11 @@ type document struct {
 	body    []byte
 	header  string // Content-Type
 	scanner scanner
+	picker  scanner // for rules that want other elements
+	base    *weburl.Base
+	based   bool // base is settled; nil: links lead nowhere
+	inPage  bool // base is the page's own URL
+	resp    *crawl.Response
 	seed    maphash.Seed
 	seen    []uint64 // open-addressed set of link hashes
 
@@ -86,27 +94,24 @@ func (d *document) reset(req *crawl.Request, resp *crawl.Response) {
 		d.url = req.URL
 	}
 	d.header = resp.Header("Content-Type")
+	d.resp = resp
+	d.base, d.based, d.inPage = nil, false, true
 	d.kind, d.scanned, d.decoded, d.titled = kindUnasked, false, false, false
 	d.codec, d.valid, d.text, d.title = codec{}, false, nil, ""
-	s := &d.scanner
-	clear(s.anchors)
-	if cap(s.anchors) > keptAnchors {
-		s.anchors = nil
-	}
-	if cap(s.scratch) > keptScratchBytes {
-		s.scratch = nil
-	}
 	if len(d.seen) > 4*keptAnchors {
 		d.seen = nil
 	}
-	s.reset(nil)
+	d.scanner.forget()
+	if d.picker.src != nil {
+		d.picker.forget()
+	}
 }
 
 // HTML implements spider.Document.
 func (d *document) HTML() bool {
 	if d.kind == kindUnasked {
 		d.kind = kindOther
-		if isHTML(d.header, d.body) {
+		if isHTML(d.resp, d.url) {
 			d.kind = kindHTML
 		}
 	}
@@ -131,51 +136,6 @@ func (d *document) Title() string {
 		d.title = titleText(d.scanner.title)
 	}
 	return d.title
-}
-
-// AppendLinks implements spider.Document.
-func (d *document) AppendLinks(dst []string, rule spider.LinkRule) []string {
-	d.scan()
-	s := &d.scanner
-	if len(s.anchors) == 0 {
-		return dst
-	}
-	page, err := weburl.NewBase(d.url)
-	if err != nil {
-		return dst // not an http page: its links lead nowhere
-	}
-	base := page
-	if s.base != nil {
-		if u, ok := page.Resolve(s.base); ok {
-			if b, err := weburl.NewBase(u); err == nil {
-				base = b
-			}
-		}
-	}
-	d.clearSeen(len(s.anchors))
-	for i := range s.anchors {
-		a := &s.anchors[i]
-		if a.nofollow && !rule.Nofollow {
-			continue
-		}
-		href := trim(a.href)
-		if k := bytes.IndexByte(href, '#'); k >= 0 {
-			href = href[:k]
-		}
-		if len(href) == 0 && base == page || len(href) > hrefLimitBytes || otherScheme(href) {
-			continue
-		}
-		if !d.firstSeen(href) {
-			continue
-		}
-		if d.codec.enc != nil {
-			href = d.codec.escapeQuery(href)
-		}
-		if u, ok := base.Resolve(href); ok {
-			dst = append(dst, u)
-		}
-	}
-	return dst
 }
 
 // scan reads an HTML page once: encoding, title, base and anchors.

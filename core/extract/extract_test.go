@@ -203,10 +203,23 @@ func TestKinds(t *testing.T) {
 		{"no header, json", "", `{"a": "<html>"}`, false},
 		{"no header, rss", "", "<?xml version='1.0'?><rss>", false},
 		{"no header, pdf", "", "%PDF-1.7", false},
-		{"no header, other tag", "", "<pre>x", false},
+		{"no header, other tag, but the name of a page", "", "<pre>x", true},
 		{"no header, nothing", "", "", false},
 		{"header without a type", "charset=utf-8", page, true},
 		{"unknown type", "application/unknown", page, true},
+		{"mobile xhtml", "application/vnd.wap.xhtml+xml", page, true},
+		{"xhtml sent as xml", "application/xml", `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">`, true},
+		{"rss with xhtml in it", "text/xml", `<rss><x xmlns="http://www.w3.org/1999/xhtml"><html>`, false},
+		{"bytes, html", "application/octet-stream", page, true},
+		{"bytes, other", "application/octet-stream", "words <a href=x>", false},
+		{"pdf sent as html", "text/html", "%PDF-1.7\n" + page, false},
+		{"picture sent as html", "text/html; charset=utf-8", "\x89PNG\r\n\x1a\n" + page, false},
+		{"archive sent as html", "text/html", "PK\x03\x04" + page, false},
+		{"film sent as html", "text/html", "\x00\x00\x00\x18ftypmp42" + page, false},
+		{"sound sent as html", "text/html", "RIFF\x24\x00\x00\x00WAVEfmt ", false},
+		{"words like a signature", "text/html", "RIFF is a word, GIF too", true},
+		{"html that begins with words", "text/html", "PK <a href=x> and more", true},
+		{"empty html", "text/html", "", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,6 +231,31 @@ func TestKinds(t *testing.T) {
 				require.Empty(t, doc.AppendLinks(nil, spider.LinkRule{}))
 			}
 		})
+	}
+}
+
+func TestKindByName(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		url, contentType, disposition, body string
+		want                                bool
+	}{
+		{"http://a.example/x.html", "", "", "words", true},
+		{"http://a.example/x.HTM?y=z.png", "", "", "words", true},
+		{"http://a.example/x.html", "", "", "\x00\x01\x02", false},
+		{"http://a.example/x.html", "", "", "", false},
+		{"http://a.example/x.html", "text/plain", "", "words", false},
+		{"http://a.example/x", "", "", "words", false},
+		{"http://a.example/x?y.html", "", "", "words", false},
+		{"http://a.example/x", "", "", "<pre>x", false},
+		{"http://a.example/x", "application/octet-stream", "attachment; filename=x.html", "<html>", false},
+		{"http://a.example/x", "application/octet-stream", "inline", "<html>", true},
+	}
+	for _, tt := range tests {
+		resp := &crawl.Response{URL: tt.url, Body: []byte(tt.body), Headers: []crawl.Header{
+			{Name: "Content-Type", Value: tt.contentType}, {Name: "Content-Disposition", Value: tt.disposition},
+		}}
+		require.Equal(t, tt.want, extract.New().Page(&crawl.Request{URL: tt.url}, resp).Doc.HTML(), "%+v", tt)
 	}
 }
 

@@ -49,7 +49,12 @@ func (d *document) clearSeen(n int) {
 // firstSeen reports whether href is new on this page, and remembers it by a
 // 64-bit hash under a random seed.
 func (d *document) firstSeen(href []byte) bool {
-	h := maphash.Bytes(d.seed, href) | 1 // 0 marks a free place
+	return d.firstHash(maphash.Bytes(d.seed, href))
+}
+
+// firstHash is firstSeen for a hash under the page's seed.
+func (d *document) firstHash(h uint64) bool {
+	h |= 1 // 0 marks a free place
 	mask := uint64(len(d.seen) - 1)
 	for i := h >> 1 & mask; ; i = (i + 1) & mask {
 		switch d.seen[i] {

@@ -4,11 +4,13 @@ import "bytes"
 
 // anchor is the href of one a or area element, decoded.
 type anchor struct {
-	href     []byte // into the page or into scanner.scratch
-	nofollow bool   // rel holds the token nofollow
+	href      []byte // into the page or into scanner.scratch
+	nofollow  bool   // rel holds the token nofollow
+	invisible bool   // it or an element around it is hidden
 }
 
-// scanner finds in HTML bytes what a crawler needs: link targets, title and base. It sees the same tags, attributes and raw text as
+// scanner finds in HTML bytes what a crawler needs: link targets, title, base and
+// what meta elements say. It sees the same tags, attributes and raw text as
 // x/net/html's Tokenizer with NextIsNotRawText after noscript (what stands in
 // noscript is markup for a crawler without scripts); the fuzz test holds the two
 // against each other. It builds no tokens: between tags it is bytes.IndexByte,
@@ -19,6 +21,15 @@ type scanner struct {
 	title   []byte // raw text of the first title element; nil when there is none
 	base    []byte // decoded href of the first base element that has one; nil when there is none
 	scratch []byte // values that had to be decoded
+
+	refresh    refresh // the first meta refresh with a URL
+	notesFound []note  // meta elements that may hold robots directives
+
+	wanted   *wanted  // what to take in place of a and area with href; nil: those
+	open     []opened // the elements open inside a hidden one, itself first
+	noscript bool     // inside noscript
+	slow     bool     // wanted is set or a hidden element is open
+	start    int      // where the name of the start tag being read begins; eof in end tags
 }
 
 // eof is the position that ends a scan: the input ran out inside a construct.
@@ -28,6 +39,23 @@ const eof = -1
 func (s *scanner) reset(src []byte) {
 	s.src, s.title, s.base = src, nil, nil
 	s.anchors, s.scratch = s.anchors[:0], s.scratch[:0]
+	s.refresh, s.noscript = refresh{}, false
+	clear(s.notesFound)
+	s.notesFound = s.notesFound[:0]
+	s.leaveHidden(0)
+}
+
+// forget lets go of the page and of room that few pages need.
+func (s *scanner) forget() {
+	clear(s.anchors)
+	if cap(s.anchors) > keptAnchors {
+		s.anchors = nil
+	}
+	if cap(s.scratch) > keptScratchBytes {
+		s.scratch = nil
+	}
+	s.wanted = nil
+	s.reset(nil)
 }
 
 // run scans src to its end.
@@ -44,6 +72,9 @@ func (s *scanner) run() {
 		}
 		switch c := b[i]; {
 		case class[c]&letter != 0:
+			if s.slow {
+				s.beforeTag(i)
+			}
 			i = s.startTag(i)
 		case c == '/':
 			i = s.endTag(i + 1)
@@ -52,6 +83,16 @@ func (s *scanner) run() {
 		case c == '?':
 			i = after(b, i, '>')
 		}
+	}
+}
+
+// beforeTag is the part of a start tag that most pages do without.
+func (s *scanner) beforeTag(i int) {
+	if len(s.open) > 0 {
+		s.openInHidden(i)
+	}
+	if s.wanted != nil {
+		s.pick(i)
 	}
 }
 
@@ -65,14 +106,29 @@ func (s *scanner) endTag(i int) int {
 	case c == '>':
 		return i + 1
 	case class[c]&letter != 0:
+		start := i
 		for i++; i < len(b); i++ {
 			if class[b[i]]&nameEnd != 0 {
+				if s.noscript || len(s.open) > 0 {
+					s.closed(b[start:i])
+				}
+				s.start = eof
 				return s.tagEnd(i)
 			}
 		}
 		return eof
 	default:
 		return after(b, i, '>')
+	}
+}
+
+// closed notes the end tag of an element that changes how tags are read.
+func (s *scanner) closed(name []byte) {
+	if equalFold(name, "noscript") {
+		s.noscript = false
+	}
+	if len(s.open) > 0 {
+		s.closeInHidden(name)
 	}
 }
 

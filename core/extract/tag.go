@@ -15,6 +15,7 @@ func (s *scanner) startTag(i int) int {
 		}
 	}
 	name := b[start:i]
+	s.start = start
 	// Only names of these lengths matter; most tags leave here.
 	switch len(name) {
 	case 1:
@@ -51,6 +52,8 @@ func (s *scanner) startTag(i int) int {
 			return s.rawText(i, "textarea")
 		case equalFold(name, "noframes"):
 			return s.rawText(i, "noframes")
+		case equalFold(name, "noscript"):
+			s.noscript = true
 		}
 	case 9:
 		if equalFold(name, "plaintext") {
@@ -66,6 +69,8 @@ func (s *scanner) tag4(name []byte, i int) int {
 		return s.anchorTag(i)
 	case equalFold(name, "base"):
 		return s.baseTag(i)
+	case equalFold(name, "meta"):
+		return s.notes(i)
 	}
 	return s.tagEnd(i)
 }
@@ -74,7 +79,7 @@ func (s *scanner) tag4(name []byte, i int) int {
 // matters only as the first byte of a value. It is nextAttr without the
 // positions: most tags of a page go through it.
 func (s *scanner) tagEnd(i int) int {
-	b := s.src
+	b, first := s.src, i
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '>':
@@ -85,14 +90,19 @@ func (s *scanner) tagEnd(i int) int {
 		case c == '=':
 			i++
 		}
+		key := i
 		for i < len(b) && class[b[i]]&keyEnd == 0 {
 			i++
 		}
+		keyEnd := i
 		for i < len(b) && class[b[i]]&space != 0 {
 			i++
 		}
 		if i == len(b) {
 			return eof
+		}
+		if c := b[key] | 0x20; (c == 's' || c == 'h') && s.start != eof && len(s.open) == 0 && maybeHides(b[key:keyEnd]) {
+			return s.hidingTag(s.start, first)
 		}
 		switch b[i] {
 		case '/':
@@ -131,6 +141,7 @@ func valueEnd(b []byte, i int) int {
 func (s *scanner) anchorTag(i int) int {
 	b := s.src
 	var href, rel attr
+	invisible := len(s.open) > 0
 	for {
 		a, next := nextAttr(b, i)
 		if next == eof {
@@ -145,12 +156,15 @@ func (s *scanner) anchorTag(i int) int {
 			href, href.set = a, true
 		case !rel.set && equalFold(key, "rel"):
 			rel, rel.set = a, true
+		case maybeHides(key):
+			invisible = invisible || s.hides(a)
 		}
 	}
-	if href.set {
+	if href.set && s.wanted == nil {
 		s.anchors = append(s.anchors, anchor{
-			href:     s.value(href),
-			nofollow: rel.set && hasToken(s.value(rel), "nofollow"),
+			href:      s.value(href),
+			nofollow:  rel.set && hasToken(s.value(rel), "nofollow"),
+			invisible: invisible,
 		})
 	}
 	return i

@@ -12,7 +12,8 @@ type Stat struct {
 	N    int64
 }
 
-// Counter names of Scrapy that more than one part of the crawler uses.
+// Counter names, Scrapy's where it has the counter, that more than one part of the
+// crawler uses.
 const (
 	StatItemScraped       = "item_scraped_count"
 	StatResponseReceived  = "response_received_count"
@@ -20,7 +21,9 @@ const (
 	StatOffsiteFiltered   = "offsite/filtered"
 	StatURLLengthIgnored  = "urllength/request_ignored_count"
 	StatRobotsForbidden   = "robotstxt/forbidden"
-	StatRequestDepthMax   = "request_depth_max" // a maximum, not a sum
+	StatMetaNoindex       = "metarobots/noindex"  // pages of which no item was made because they asked so
+	StatMetaNofollow      = "metarobots/nofollow" // pages whose links were not followed because they asked so
+	StatRequestDepthMax   = "request_depth_max"   // a maximum, not a sum
 	StatRequestDepthCount = "request_depth_count/"
 )
 

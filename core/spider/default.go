@@ -2,14 +2,31 @@ package spider
 
 import "strconv"
 
-// Default is the spider of a crawl that names none: it follows every link of an
-// HTML page that is not marked nofollow, and it keeps one item a page with the
-// keys url, status, title, depth and fetched_at (UTC, milliseconds), in that order.
-type Default struct{}
+// Default is the spider of a crawl that names none: it follows the links of an
+// HTML page, and it keeps one item a page with the keys url, status, title,
+// depth and fetched_at (UTC, milliseconds), in that order. A page may ask for
+// neither by meta robots elements and X-Robots-Tag fields.
+type Default struct {
+	Links        LinkRule // which links are followed
+	RobotsToken  string   // our product token in the page's directives (robots.Token); "" is none
+	IgnoreRobots bool     // do not obey them
+}
 
 // Parse implements Spider; it never fails.
-func (Default) Parse(p *Page, out *Result) error {
-	out.Links = p.Doc.AppendLinks(out.Links, LinkRule{})
+func (d Default) Parse(p *Page, out *Result) error {
+	if !d.IgnoreRobots {
+		out.Asked = p.Doc.Robots(d.RobotsToken)
+	}
+	if !out.Asked.Nofollow {
+		out.Links = p.Doc.AppendLinks(out.Links, d.Links)
+	}
+	if !out.Asked.Noindex {
+		out.Items = append(out.Items, item(p))
+	}
+	return nil
+}
+
+func item(p *Page) []byte {
 	url := p.Response.URL
 	if url == "" {
 		url = p.Request.URL
@@ -27,7 +44,5 @@ func (Default) Parse(p *Page, out *Result) error {
 	b = strconv.AppendInt(b, int64(p.Request.Depth), 10)
 	b = append(b, `, "fetched_at": "`...)
 	b = p.FetchedAt().AppendFormat(b, "2006-01-02T15:04:05.000Z")
-	b = append(b, `"}`...)
-	out.Items = append(out.Items, b)
-	return nil
+	return append(b, `"}`...)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/robots"
 )
 
 // Result collects what a spider makes of one page. The zero value is empty and
@@ -18,6 +19,8 @@ type Result struct {
 	// Items are JSON objects, one line each. Add encodes them; a spider may
 	// also append bytes that it encoded itself and does not touch again.
 	Items [][]byte
+	// Asked is what the page asked of crawlers and the spider obeyed; it is counted.
+	Asked robots.Directives
 }
 
 // Reset empties r and keeps the room of Links and Requests. Items are let go:
@@ -26,6 +29,7 @@ func (r *Result) Reset() {
 	clear(r.Links)
 	clear(r.Requests)
 	r.Links, r.Requests, r.Items = r.Links[:0], r.Requests[:0], nil
+	r.Asked = robots.Directives{}
 }
 
 // Follow adds an absolute URL to follow.

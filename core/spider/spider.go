@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/robots"
 )
 
 // Spider parses pages. One Spider serves all parse workers at once, so Parse
@@ -38,8 +39,9 @@ func (p *Page) FetchedAt() time.Time { return p.Response.SentAt.UTC() }
 
 // Document is the text of a page. Everything is computed when first asked for.
 type Document interface {
-	// HTML reports whether the body is HTML, by its Content-Type or, without
-	// one, by its first bytes. When false there is no title and there are no links.
+	// HTML reports whether the body is HTML, by its Content-Type or, where that
+	// says nothing, by its name and first bytes. A file that is plainly no text is
+	// not, whatever its type. When false there is no title and there are no links.
 	HTML() bool
 	// Text is the body in UTF-8, without a byte order mark. What does not decode
 	// is U+FFFD. The slice must not be changed.
@@ -47,15 +49,19 @@ type Document interface {
 	// Title is the text of the first title element, white space collapsed.
 	Title() string
 	// AppendLinks appends the absolute http and https URLs of the page's links
-	// (a and area elements) to dst, in document order, without fragment, each
-	// written form once. Links to the page itself by fragment alone are left out.
+	// that the rule wants to dst, in document order. By the zero rule they are
+	// without fragment, each written form once, and links to the page itself by
+	// fragment alone are left out.
 	AppendLinks(dst []string, rule LinkRule) []string
-}
-
-// LinkRule says which links of a page are wanted. The zero value is the
-// product's default.
-type LinkRule struct {
-	// Nofollow also takes links marked rel=nofollow, as Scrapy's
-	// LinkExtractor does. Default false: the site asked not to follow them.
-	Nofollow bool
+	// Resolve gives the clean URL, with its fragment, to which a link with that
+	// value leads, from the page's base and in its encoding. It is false when
+	// that is no http or https URL.
+	Resolve(href string) (string, bool)
+	// Refresh is the first meta refresh that names a URL, outside noscript: the
+	// delay in seconds, and where it leads as Resolve gives it. ok is false when
+	// there is none.
+	Refresh() (seconds float64, url string, ok bool)
+	// Robots is what meta robots elements and X-Robots-Tag fields ask of the
+	// crawler with that product token (robots.Token).
+	Robots(token string) robots.Directives
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/robots"
 	"orbweaver/core/spider"
 )
 
@@ -17,6 +18,7 @@ import (
 type document struct {
 	title string
 	links []string
+	asked robots.Directives
 }
 
 func (document) HTML() bool      { return true }
@@ -25,6 +27,10 @@ func (d document) Title() string { return d.title }
 func (d document) AppendLinks(dst []string, _ spider.LinkRule) []string {
 	return append(dst, d.links...)
 }
+
+func (document) Resolve(href string) (string, bool) { return href, true }
+func (document) Refresh() (float64, string, bool)   { return 0, "", false }
+func (d document) Robots(string) robots.Directives  { return d.asked }
 
 func page(title string, links ...string) *spider.Page {
 	return &spider.Page{
@@ -55,6 +61,36 @@ func TestDefaultTakesTheRequestURLWhenTheResponseHasNone(t *testing.T) {
 	var out spider.Result
 	require.NoError(t, spider.Default{}.Parse(p, &out))
 	require.Contains(t, string(out.Items[0]), `{"url": "http://a.example/x"`)
+}
+
+func TestDefaultObeysThePage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name         string
+		asked        robots.Directives
+		ignore       bool
+		links, items int
+	}{
+		{"nothing asked", robots.Directives{}, false, 1, 1},
+		{"nofollow", robots.Directives{Nofollow: true}, false, 0, 1},
+		{"noindex", robots.Directives{Noindex: true}, false, 1, 0},
+		{"both", robots.Directives{Noindex: true, Nofollow: true}, false, 0, 0},
+		{"not obeyed", robots.Directives{Noindex: true, Nofollow: true}, true, 1, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := page("t", "http://a.example/1")
+			p.Doc = document{links: []string{"http://a.example/1"}, asked: tt.asked}
+			var out spider.Result
+			require.NoError(t, spider.Default{IgnoreRobots: tt.ignore}.Parse(p, &out))
+			require.Len(t, out.Links, tt.links)
+			require.Len(t, out.Items, tt.items)
+			require.Equal(t, tt.asked != robots.Directives{} && !tt.ignore, out.Asked != robots.Directives{})
+			out.Reset()
+			require.Zero(t, out.Asked)
+		})
+	}
 }
 
 func TestResultReset(t *testing.T) {

@@ -1,6 +1,9 @@
 package weburl
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Base is the URL that the links of one page are relative to. It is immutable
 // and safe for concurrent use.
@@ -86,8 +89,20 @@ func (b *Base) Resolve(href []byte) (string, bool) {
 			return s, true
 		}
 	}
+	return b.resolve(href, false)
+}
+
+// ResolveWhole is Resolve that keeps the fragment.
+func (b *Base) ResolveWhole(href []byte) (string, bool) {
+	if bytes.IndexByte(href, '#') < 0 {
+		return b.Resolve(href)
+	}
+	return b.resolve(href, true)
+}
+
+func (b *Base) resolve(href []byte, fragment bool) (string, bool) {
 	var buf [stackBytes]byte
-	out, err := appendURL(buf[:0], strip(string(href)), b, b.style, false)
+	out, err := appendURL(buf[:0], strip(string(href)), b, b.style, fragment)
 	if err != nil {
 		return "", false
 	}
