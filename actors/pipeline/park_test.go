@@ -8,7 +8,6 @@ import (
 	"orbweaver/core/blocked"
 	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
-	"orbweaver/core/spider"
 )
 
 const challengePage = `<html><head><title>Just a moment...</title><script>window._cf_chl_opt={}</script></head><body>Enable JavaScript and cookies to continue</body></html>`
@@ -62,24 +61,6 @@ func TestWorkerParksForAChallenge(t *testing.T) {
 			require.Empty(t, p.judge(tt.resp).page.Park, "BLOCKED_PARK off")
 		})
 	}
-}
-
-// Whoever watches what the spider finds may have a host put aside; the page that
-// shows it is done as any.
-func TestWorkerAside(t *testing.T) {
-	t.Parallel()
-	p := newParser(t)
-	p.job.Aside = func(host string, page *spider.Page, found *spider.Result) string {
-		require.Equal(t, "a.test", host)
-		require.Equal(t, "T", page.Doc.Title())
-		require.Len(t, found.Links, 1)
-		return "trap: calendar"
-	}
-	o := p.judge(html(`<title>T</title><a href="/1">1</a>`))
-	require.Equal(t, "trap: calendar", o.page.Park)
-	require.Equal(t, rqueue.EndDone, o.page.End)
-	require.Len(t, o.page.Links, 1)
-	require.Len(t, o.page.Items, 1)
 }
 
 // A request of a parked host was never sent: it counts as nothing.
