@@ -21,7 +21,7 @@ import (
 // How an ordinary crawl reaches the points around the frontier's calls.
 var (
 	// crashNever are the calls that only an operator, a check or a drain makes.
-	crashNever = []string{"audit", "delete_end", "forget", "giveback", "replay", "steer", "state"}
+	crashNever = []string{"audit", "delete_end", "forget", "giveback", "park", "replay", "steer", "state", "unpark"}
 	// crashPerhaps are the calls that a crawl as short as this may do without.
 	crashPerhaps = []string{"renew", "reserve", "export_forget"}
 	// crashShared are the calls that are tried at a Redis that other nodes could

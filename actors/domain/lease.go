@@ -72,7 +72,7 @@ func (d *Domain) onAcquired(ctx actor.Context, now time.Time, op *rqueue.Acquire
 	d.storedNext, d.store = d.asked.at.Add(max(0, op.State.NextIn)), d.asked.store
 	d.restore(now, op.State)
 	for _, w := range d.works {
-		w.doubt, w.more = true, true
+		w.doubt, w.more, w.park.looked = true, true, false
 	}
 }
 
@@ -160,7 +160,8 @@ func (d *Domain) wanted(now time.Time) (*work, *rqueue.Lease) {
 		return nil, nil // busy: the longer the queue grows, the fewer leases it takes
 	}
 	start, _ := d.throttle.LowestNext(now)
-	if start.Sub(now) > d.cfg.TTL/2 {
+	far := start.Sub(now) > d.cfg.TTL/2
+	if far && w.park.looked {
 		return nil, nil // too far off to hold requests for it
 	}
 	delay := d.throttle.Delay()
@@ -171,6 +172,9 @@ func (d *Domain) wanted(now time.Time) (*work, *rqueue.Lease) {
 	}
 	if delay > 0 {
 		op.Slack = d.cfg.Slack
+	}
+	if far {
+		op.Max = 1 // only to learn whether the host is parked: then nothing waits for that time
 	}
 	return w, op
 }

@@ -3,7 +3,7 @@ package domain
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"orbweaver/internal/actortest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { actortest.Main(m) }

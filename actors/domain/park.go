@@ -17,15 +17,17 @@ type park struct {
 	reason string // "": not parked
 	stored bool   // the store knows
 	asked  bool   // stored, when the lease under way was asked for
+	looked bool   // a lease has told since the slot was acquired
 }
 
 // learn takes what a lease told.
 func (p *park) learn(reason string) {
+	p.looked = true
 	switch {
 	case reason != "":
 		p.reason, p.stored = reason, true
 	case p.asked: // released
-		*p = park{}
+		*p = park{looked: true}
 	}
 }
 

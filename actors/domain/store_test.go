@@ -59,6 +59,7 @@ type hostKeys struct {
 	delayed []*request
 	leased  map[crawl.ID]*request
 	index   time.Time // zero: no entry
+	parked  string
 }
 
 // request is one request of the frontier, wherever it is.
@@ -345,9 +346,9 @@ func (s *store) lease(op *rqueue.Lease, now, asked time.Time) error {
 	case h.state != nil:
 		return h.state
 	}
-	op.DelayedIn = -1
+	op.DelayedIn, op.Parked = -1, h.parked
 	h.delayed = slices.DeleteFunc(h.delayed, func(r *request) bool {
-		if r.due.After(now) {
+		if h.parked == "" && r.due.After(now) {
 			if in := r.due.Sub(now); op.DelayedIn < 0 || in < op.DelayedIn {
 				op.DelayedIn = in
 			}

@@ -9,14 +9,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"orbweaver/actors/supervise"
 	"orbweaver/internal/actortest"
 	"orbweaver/messages"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { actortest.Main(m) }
 
 // fails is a message that makes the child panic.
 type fails struct{ reason any }

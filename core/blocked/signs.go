@@ -55,15 +55,21 @@ type bodySign struct {
 var bodySigns = []bodySign{ //nolint:gochecknoglobals // constant table
 	// Cloudflare: managed and JavaScript challenges. Ordinary pages carry
 	// /cdn-cgi/challenge-platform/scripts/jsd/main.js, so the script alone says nothing.
-	{kind: Challenge, name: "Cloudflare", title: []string{"just a moment"},
-		markup: []string{"/cdn-cgi/challenge-platform/", "_cf_chl_opt", "challenges.cloudflare.com", "cf-browser-verification", "cf-challenge"}},
+	{
+		kind: Challenge, name: "Cloudflare", title: []string{"just a moment"},
+		markup: []string{"/cdn-cgi/challenge-platform/", "_cf_chl_opt", "challenges.cloudflare.com", "cf-browser-verification", "cf-challenge"},
+	},
 	{kind: Challenge, name: "Cloudflare", markup: []string{"/cdn-cgi/challenge-platform/"}, markup2: []string{"_cf_chl_opt"}},
-	{kind: Block, name: "Cloudflare", title: []string{"attention required! | cloudflare", "access denied |"}, refused: true,
-		text: []string{"you have been blocked", "has banned", "error 1020", "error code: 1020", "error 1006", "error 1005"}},
+	{
+		kind: Block, name: "Cloudflare", title: []string{"attention required! | cloudflare", "access denied |"}, refused: true,
+		text: []string{"you have been blocked", "has banned", "error 1020", "error code: 1020", "error 1006", "error 1005"},
+	},
 	{kind: Challenge, name: "Cloudflare", title: []string{"attention required! | cloudflare"}, text: []string{"security check", "one more step", "are a human"}},
 	// Akamai: the edge's refusal, with its reference; Bot Manager's interstitial.
-	{kind: Block, name: "Akamai", tiny: true, title: []string{"access denied"}, text: []string{"you don't have permission to access"},
-		text2: []string{"reference #", "reference&#32;#", "errors.edgesuite.net"}},
+	{
+		kind: Block, name: "Akamai", tiny: true, title: []string{"access denied"}, text: []string{"you don't have permission to access"},
+		text2: []string{"reference #", "reference&#32;#", "errors.edgesuite.net"},
+	},
 	{kind: Challenge, name: "Akamai", tiny: true, markup: []string{"bm-verify", "/_sec/cp_challenge/", "sec-if-cpt-container", "sec-cpt-if"}},
 	// DataDome: the page loads its captcha from captcha-delivery.com.
 	{kind: Challenge, name: "DataDome", markup: []string{"geo.captcha-delivery.com", "ct.captcha-delivery.com", "captcha-delivery.com/c.js", "captcha-delivery.com/i.js"}},

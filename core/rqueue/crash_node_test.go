@@ -236,7 +236,7 @@ func (n *crasher) actions() []action {
 		name string
 		of   int
 		do   func()
-	}{{"due", 3, n.due}, {"seeds", 8, n.sowSeeds}, {"finish", 20, n.finish}, {"grab", 6, n.grab}} {
+	}{{"due", 3, n.due}, {"seeds", 8, n.sowSeeds}, {"finish", 20, n.finish}, {"grab", 6, n.grab}, {"unpark", 12, n.unpark}} {
 		if w.rng.IntN(a.of) == 0 {
 			add(true, a.name, a.do)
 		}
@@ -287,6 +287,14 @@ func (n *crasher) grab() {
 	}
 }
 
+// unpark is an operator's: some hosts stay parked until the end.
+func (n *crasher) unpark() {
+	h := n.w.rng.IntN(crashHosts)
+	back, parked, err := n.c.Release(n.w.ctx, crashHost(h))
+	n.w.note("n%d released %s: %d back, %v, %v", n.inc, crashHost(h), back, parked, err)
+	n.stale(err)
+}
+
 func (n *crasher) acquire(h int) {
 	op := &Acquire{Slot: crashHost(h), Crawls: []*Crawl{n.c}}
 	if !n.do(h, op) {
@@ -327,6 +335,12 @@ func (n *crasher) lease(h int) {
 		d.buf = op.Requests
 		if len(op.Requests) > 0 {
 			d.stored, d.changes = op.StoredNext.UnixMilli(), changes
+		}
+		if op.Parked != "" { // none is sent
+			for _, l := range d.buf {
+				n.pages = append(n.pages, &Page{Crawl: l.Crawl, Host: l.Host, ID: l.Request.ID, Token: l.Token, End: EndParked, Cause: op.Parked})
+			}
+			d.buf = nil
 		}
 		return
 	}
@@ -406,13 +420,16 @@ func (n *crasher) answer(i int) {
 	n.inflight = append(n.inflight[:i:i], n.inflight[i+1:]...)
 	r := f.l.Request
 	p := &Page{Crawl: f.l.Crawl, Host: f.l.Host, ID: r.ID, Token: f.l.Token}
-	if !w.quiet && w.rng.IntN(5) == 0 {
+	switch {
+	case !w.quiet && w.rng.IntN(30) == 0:
+		p.End, p.Cause, p.Park = EndParked, "wall", "wall"
+	case !w.quiet && w.rng.IntN(5) == 0:
 		p.Retry, p.RetryIn, p.Cause, p.End = r, time.Duration(w.rng.Int64N(4000))*time.Millisecond, "timeout", EndRetry
 		r.Attempts++
 		if r.Attempts > 2 {
 			p.End = EndDead
 		}
-	} else {
+	default:
 		for i, v := range w.links[crashIndex(r.URL)] {
 			req := request(crashURL(v))
 			req.ID = crawl.DeriveID(r.ID, uint32(i)) //nolint:gosec // small

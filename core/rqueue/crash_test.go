@@ -379,6 +379,17 @@ func (w *world) check() {
 		if n.Waiting+n.Delayed+n.Leased+n.Done+n.Dead != n.Seen {
 			w.fail("%s is out of balance: %+v", crashHost(h), n)
 		}
+		letters, err := c.Dead(w.ctx, crashHost(h), 1000)
+		require.NoError(w.t, err)
+		parked := 0
+		for _, l := range letters {
+			if strings.HasPrefix(l.Cause, parkedCause) {
+				parked++
+			}
+		}
+		if got, _ := w.rdb.HGet(w.ctx, text(c.keys.host(crashHost(h)).meta), "parked").Int(); got != parked {
+			w.fail("%s has %d parked letters and counts %d", crashHost(h), parked, got)
+		}
 		sh := shardIn(fnvShard(4), crashHost(h), 4)
 		_, err = w.rdb.ZScore(w.ctx, fmt.Sprintf("c:{%d}:hosts", sh), crashHost(h)).Result()
 		if indexed := err == nil; indexed != (n.Scheduled() > 0) {

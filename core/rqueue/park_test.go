@@ -226,3 +226,32 @@ func TestFlushReleases(t *testing.T) {
 		require.Empty(t, parked)
 	})
 }
+
+// A page that parks its host after the slot was released for long: what waits is to
+// end now.
+func TestParkingPageWakesItsHost(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, rdb *redis.Client) {
+		b := newBundle(t, rdb)
+		b.enqueue(b.link("a.test", "/1"), b.link("a.test", "/2"), b.link("b.test", "/1"))
+		acq := b.acquire("a.test")
+		le := b.lease("a.test", acq.Token, 1)
+		rel := &Release{Slot: "a.test", Token: acq.Token, Crawls: []*Crawl{b.c}, NextIn: time.Hour}
+		require.NoError(t, b.f.Do(b.ctx, rel))
+		require.NoError(t, rel.Err)
+		key := "c:{" + b.shard("a.test") + "}:hosts"
+		require.Greater(t, rdb.ZScore(b.ctx, key, "a.test").Val(), float64(b.time.server()))
+		p := b.parkedEnd(le.Requests[0], "wall")
+		p.Park = "wall"
+		b.commit(p)
+		require.LessOrEqual(t, rdb.ZScore(b.ctx, key, "a.test").Val(), float64(b.time.server()))
+		acq = b.acquire("a.test")
+		le = b.lease("a.test", acq.Token, 5)
+		require.Equal(t, "wall", le.Parked)
+		last := b.parkedEnd(le.Requests[0], "wall")
+		last.Park = "wall"
+		b.commit(last)
+		require.ErrorIs(t, rdb.ZScore(b.ctx, key, "a.test").Err(), redis.Nil)
+		b.balanced("a.test", "b.test")
+	})
+}

@@ -7,13 +7,12 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"orbweaver/internal/actortest"
 	"orbweaver/messages"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { actortest.Main(m) }
 
 func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

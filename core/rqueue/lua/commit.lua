@@ -120,6 +120,7 @@ for _ = 1, tonumber(ARGV[2]) do
       end
       page = page + 1
     end
+    if marks[host] then pcall('ZADD', KEYS[k + 2], 'XX', 'LT', nf, host) end -- what waits is to end now
     if done + dead > 0 then
       work[nw + 1], work[nw + 2], work[nw + 3], work[nw + 4], work[nw + 5] = k, host, done, dead, put
       nw = nw + 5
