@@ -173,6 +173,15 @@ func (s *Slot) Hold(until time.Time, why Reason) {
 	}
 }
 
+// Held is until when the slot stays away from the site, by a hold or the open
+// circuit; the delay between starts is no part of it. It may be past.
+func (s *Slot) Held() time.Time {
+	if s.open {
+		return later(s.hold, s.openUntil)
+	}
+	return s.hold
+}
+
 // SetCrawlDelay sets the Crawl-delay of robots.txt as a lower bound of the delay,
 // capped at CrawlDelayMax. Zero or less means none.
 func (s *Slot) SetCrawlDelay(d time.Duration) {
