@@ -318,7 +318,9 @@ func TestSlotStateText(t *testing.T) {
 	t.Parallel()
 	for _, s := range []SlotState{
 		{Delay: 1, Quota: Quota{Interval: 0.1 + 0.2, Failed: 1e-9, Borne: 3, Settled: true, Age: 12.5, Passed: 7, Refused: 2, Until: 1 << 40}, Reason: "quota"},
-		{Delay: -1}, {Delay: 5}, {Delay: 0.1 + 0.2, Backoff: 1e-300, Failures: -1, CrawlDelay: 1e10, Latency: 5e-324, Reason: "retry after a while"},
+		{Delay: -1},
+		{Delay: 5},
+		{Delay: 0.1 + 0.2, Backoff: 1e-300, Failures: -1, CrawlDelay: 1e10, Latency: 5e-324, Reason: "retry after a while"},
 	} {
 		var got SlotState
 		got.parse(string(s.append(nil)))

@@ -68,7 +68,7 @@ func (s *Slot) Done(now time.Time, r Result) {
 	case v == busy:
 		s.slowDown(now, &r, known)
 	case r.Status > 0 && s.cfg.QuotaMemory > 0 && r.Status != 503:
-		s.quota.pass(now, !old, s.base())
+		s.quota.pass(now, !old, s.base(), seconds(s.cfg.BackoffMax))
 	}
 	if s.cfg.ErrorShare > 0 && r.Status > 0 && !r.SiteFault {
 		s.errors.note(&s.cfg, r.Status)

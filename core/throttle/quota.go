@@ -73,8 +73,9 @@ func (q *quota) start(at, ready time.Time) {
 }
 
 // pass notes an answer that is no refusal; fresh, that it is of a request sent
-// after the last refusal was known. base is the slot's delay without the quota, s.
-func (q *quota) pass(now time.Time, fresh bool, base float64) {
+// after the last refusal was known. base is the slot's delay without the quota, s;
+// most bounds the interval, s.
+func (q *quota) pass(now time.Time, fresh bool, base, most float64) {
 	q.passed++
 	if q.until.IsZero() { // nothing was refused yet: only the last while counts
 		if age := now.Sub(q.since); age > lookBack {
@@ -86,7 +87,7 @@ func (q *quota) pass(now time.Time, fresh bool, base float64) {
 		return
 	}
 	if q.refused > 0 {
-		q.reopened(now)
+		q.reopened(now, most)
 	}
 	q.run++
 	q.refused = 0
@@ -112,7 +113,7 @@ func (q *quota) pass(now time.Time, fresh bool, base float64) {
 // reopened notes that a limiter which refused lets requests through again. Of a
 // window, what passed before is all that it grants until about now: an interval that is
 // sometimes too short, never too long but for the time waited in vain.
-func (q *quota) reopened(now time.Time) {
+func (q *quota) reopened(now time.Time, most float64) {
 	if q.inWhole < fewPassed {
 		return
 	}
@@ -120,7 +121,7 @@ func (q *quota) reopened(now time.Time) {
 	if q.refused > 1 {
 		n, in := float64(q.inWhole), now.Sub(q.last) // it opened in this time
 		q.failed = max(q.failed, q.bound(surelyFailed*seconds(whole-in)/n))
-		q.interval = max(q.interval, q.bound(quotaMargin*seconds(whole-in/2)/n))
+		q.interval = max(q.interval, min(q.bound(quotaMargin*seconds(whole-in/2)/n), most))
 		if q.refused > 2 {
 			q.settled = true
 			q.since = q.since.Add(in / 2)
