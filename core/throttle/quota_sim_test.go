@@ -152,7 +152,7 @@ func TestHiddenQuotas(t *testing.T) {
 		}
 		for name, site := range sites {
 			for _, concurrency := range []int{1, 8, 16} {
-				for _, seed := range []uint64{1, 2} {
+				for _, seed := range []uint64{1} {
 					t.Run(fmt.Sprintf("%v a second/%s/%d at once/%d", rate, name, concurrency, seed), func(t *testing.T) {
 						t.Parallel()
 						cfg := Default()
