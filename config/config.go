@@ -129,6 +129,10 @@ type Throttle struct {
 	BackoffBase     time.Duration // BACKOFF_BASE
 	BackoffMax      time.Duration // BACKOFF_MAX, at least BackoffBase
 	BackoffRecovery float64       // BACKOFF_RECOVERY, a share
+	RateLimitObey   bool          // RATELIMIT_OBEY
+	QuotaMemory     time.Duration // QUOTA_MEMORY; 0 learns none
+	ErrorShare      float64       // ERROR_SHARE; 0 looks at none
+	SlowStart       bool          // SLOW_START_ENABLED
 	CrawlDelayMax   time.Duration // CRAWL_DELAY_MAX
 	CircuitFailures int           // CIRCUIT_FAILURES; 0 never opens
 	CircuitOpen     time.Duration // CIRCUIT_OPEN

@@ -48,7 +48,7 @@ func throttleSettings(c *Throttle) []Setting {
 		value: durationValue{&c.RetryAfterMax, 0, year},
 	}, {
 		Name: "BACKOFF_BASE", Path: "throttle.backoff_base", Default: "1",
-		Doc:   "Wait added for a site after a first 429, 503, timeout or refused connection; it doubles with each further one. 0 adds none.",
+		Doc:   "Wait added for a site after a first 503, timeout or refused connection, and before the next try after a 429; it doubles with each further one. 0 adds none.",
 		value: durationValue{&c.BackoffBase, 0, year},
 	}, {
 		Name: "BACKOFF_MAX", Path: "throttle.backoff_max", Default: "600",
@@ -58,6 +58,22 @@ func throttleSettings(c *Throttle) []Setting {
 		Name: "BACKOFF_RECOVERY", Path: "throttle.backoff_recovery", Default: "0.1",
 		Doc:   "Share of the wait reached that each good answer takes away again: with 0.1 it is gone after ten.",
 		value: floatValue{p: &c.BackoffRecovery, min: 0.001, max: 1},
+	}, {
+		Name: "RATELIMIT_OBEY", Path: "throttle.ratelimit_obey", Default: "true",
+		Doc:   "Spread requests over what the RateLimit fields of answers (X-RateLimit and older ones too) say is left, and stay away while nothing is, for RETRY_AFTER_MAX at most.",
+		value: boolValue{&c.RateLimitObey},
+	}, {
+		Name: "QUOTA_MEMORY", Path: "throttle.quota_memory", Default: "21600",
+		Doc:   "How long after the last 429 the interval between requests that was learned from such answers is kept; 0 learns none, and a 429 backs off as a 503 does.",
+		value: durationValue{&c.QuotaMemory, 0, year},
+	}, {
+		Name: "ERROR_SHARE", Path: "throttle.error_share", Default: "0.2",
+		Doc:   "Share of 500, 502 and 504 among a site's last 32 answers from which it is visited a little more slowly; 0 looks at none.",
+		value: floatValue{p: &c.ErrorShare, min: 0, max: 1},
+	}, {
+		Name: "SLOW_START_ENABLED", Path: "throttle.slow_start_enabled", Default: "true",
+		Doc:   "Begin a site with one request at a time, and allow one more at once with each good answer.",
+		value: boolValue{&c.SlowStart},
 	}, {
 		Name: "CRAWL_DELAY_MAX", Path: "throttle.crawl_delay_max", Default: "60",
 		Doc:   "Longest delay that a Crawl-delay or Request-rate line of robots.txt can ask for; 0 ignores both.",

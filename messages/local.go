@@ -12,6 +12,7 @@ import (
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
 )
 
 // Do asks the scheduler to run steps on the frontier; it answers with Done.
@@ -76,10 +77,12 @@ type Outcome struct {
 	Err        string        // detail of Cause
 	Latency    time.Duration // 0: none measured
 	RetryAfter string        // the header's value
-	SentAt     time.Time     // zero: never written
-	Cached     bool          // the HTTP cache answered: the site was not asked
-	Stale      bool          // a kept connection was closed by the peer before any answer: send again, uncounted
-	Bytes      int64
+	// RateLimit is what the header says of a limit on requests; nil: nothing.
+	RateLimit *throttle.RateLimitFields
+	SentAt    time.Time // zero: never written
+	Cached    bool      // the HTTP cache answered: the site was not asked
+	Stale     bool      // a kept connection was closed by the peer before any answer: send again, uncounted
+	Bytes     int64
 }
 
 // Page is a fetch for the pipeline to judge: parse, retry, redirect or drop.

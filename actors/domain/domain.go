@@ -343,6 +343,9 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 	if o.RetryAfter != "" {
 		r.RetryAfter, _ = throttle.RetryAfter(o.RetryAfter, d.cfg.Wall())
 	}
+	if o.RateLimit != nil {
+		r.RateLimit = o.RateLimit.Read(d.cfg.Wall())
+	}
 	before := d.throttle.Delay()
 	d.throttle.Done(now, r)
 	if d.cfg.Debug {
@@ -352,8 +355,8 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 			"latency_ms": o.Latency.Milliseconds(), "bytes": o.Bytes, "status": o.Status,
 		}).Info("autothrottle")
 	}
-	if at, why := d.throttle.LowestNext(now); (why == throttle.ReasonRetryAfter || why == throttle.ReasonCircuit) && at.After(d.holdUntil) {
-		d.holdUntil, d.unsaved = at, true
+	if until := d.throttle.Held(); until.After(now.Add(d.cfg.Slack)) && until.After(d.holdUntil) {
+		d.holdUntil, d.unsaved = until, true
 	}
 	if o.Cause == crawl.CauseCancelled || o.Stale {
 		return

@@ -80,7 +80,7 @@ func (d *Domain) onAcquired(ctx actor.Context, now time.Time, op *rqueue.Acquire
 // the slot before keeps what it learned, and obeys what another owner was told.
 func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
 	if d.fetched == 0 {
-		d.throttle.Restore(now, throttleState(st))
+		d.throttle.Restore(now, d.throttleState(st))
 	} else {
 		if st.NextIn > 0 {
 			d.throttle.Hold(now.Add(st.NextIn), throttle.ReasonDelay)
@@ -92,10 +92,31 @@ func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
 	d.throttle.Pause(st.Paused)
 }
 
-func throttleState(st rqueue.SlotState) throttle.State {
+func (d *Domain) throttleState(st rqueue.SlotState) throttle.State {
 	return throttle.State{
 		Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: throttle.Reason(st.Reason),
 		Backoff: seconds(st.Backoff), CrawlDelay: seconds(st.CrawlDelay), Failures: st.Failures, Paused: st.Paused,
+		Quota: d.quotaState(st.Quota),
+	}
+}
+
+func (d *Domain) quotaState(q rqueue.Quota) throttle.Quota {
+	if q.Until == 0 {
+		return throttle.Quota{}
+	}
+	left := q.Until - d.cfg.Wall().Unix()
+	return throttle.Quota{
+		Interval: q.Interval, Failed: q.Failed, Borne: q.Borne, Settled: q.Settled, Age: seconds(q.Age),
+		Passed: q.Passed, Refused: q.Refused, For: seconds(min(max(0, float64(left)), year.Seconds())),
+	}
+}
+
+const year = 365 * 24 * time.Hour
+
+func storedQuota(q throttle.Quota, wall time.Time) rqueue.Quota {
+	return rqueue.Quota{
+		Interval: q.Interval, Failed: q.Failed, Borne: q.Borne, Settled: q.Settled, Age: q.Age.Seconds(),
+		Passed: q.Passed, Refused: q.Refused, Until: wall.Add(q.For).Unix(),
 	}
 }
 
@@ -105,10 +126,14 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func (d *Domain) state(now time.Time) rqueue.SlotState {
 	d.unsaved = false
 	st := d.throttle.Snapshot(now)
-	return rqueue.SlotState{
+	out := rqueue.SlotState{
 		Delay: st.Delay, NextIn: st.NextIn, HoldIn: st.HoldIn, Reason: string(st.Reason),
 		Backoff: st.Backoff.Seconds(), CrawlDelay: st.CrawlDelay.Seconds(), Failures: st.Failures, Latency: d.lastLatency.Seconds(),
 	}
+	if st.Quota.For > 0 {
+		out.Quota = storedQuota(st.Quota, d.cfg.Wall())
+	}
+	return out
 }
 
 // loseSlot ends the use of a slot whose lease is over: its connections are closed,

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/throttle"
 	"orbweaver/core/weburl"
 	"orbweaver/messages"
 )
@@ -23,6 +24,7 @@ type answer struct {
 	unsent     bool          // the failure comes before anything is written
 	stale      bool          // the kept connection was closed by the site
 	retryAfter string
+	limits     *throttle.RateLimitFields
 	location   string
 	body       string // of robots.txt
 	control    string // Cache-Control
@@ -156,7 +158,7 @@ func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Ti
 	case a.cause != crawl.CauseNone:
 		out, resp = fail(a.cause)
 	default:
-		out, resp = messages.Outcome{Status: a.status, Latency: a.dial + a.latency, RetryAfter: a.retryAfter},
+		out, resp = messages.Outcome{Status: a.status, Latency: a.dial + a.latency, RetryAfter: a.retryAfter, RateLimit: a.limits},
 			&crawl.Response{URL: url, Status: a.status, Body: []byte(a.body)}
 		if a.location != "" {
 			resp.Headers = append(resp.Headers, crawl.Header{Name: "Location", Value: a.location})

@@ -43,6 +43,7 @@ type world struct {
 func exact(delay time.Duration, concurrency int) Config {
 	c := Config{}.WithDefaults()
 	c.Throttle = throttle.Default()
+	c.Throttle.SlowStart = false // tests of the ramp turn it on
 	c.Throttle.AutoThrottleEnabled, c.Throttle.RandomizeDownloadDelay = false, false
 	c.Throttle.DownloadDelay, c.Throttle.ConcurrentRequestsPerDomain = delay, concurrency
 	return c

@@ -167,5 +167,6 @@ func outcome(resp *crawl.Response) messages.Outcome {
 	if resp.Status >= 300 {
 		o.RetryAfter = resp.Header("Retry-After")
 	}
+	o.RateLimit = rateLimit(resp.Headers)
 	return o
 }

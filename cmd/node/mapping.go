@@ -38,6 +38,10 @@ func throttleConfig(cfg *config.Config) throttle.Config {
 	c.RetryAfterMax = t.RetryAfterMax
 	c.BackoffBase = t.BackoffBase
 	c.BackoffMax = t.BackoffMax
+	c.RateLimitObey = t.RateLimitObey
+	c.QuotaMemory = t.QuotaMemory
+	c.ErrorShare = t.ErrorShare
+	c.SlowStart = t.SlowStart
 	c.CrawlDelayMax = t.CrawlDelayMax
 	c.CircuitFailures = t.CircuitFailures
 	c.CircuitOpenFor = t.CircuitOpen

@@ -34,6 +34,20 @@ type SlotState struct {
 	CrawlDelay float64       // seconds, the floor that robots.txt asks for; 0 none
 	Paused     bool
 	Latency    float64 // seconds, of the last answer
+	Quota      Quota
+}
+
+// Quota is what a slot learned from 429 answers: the throttle's to read. Only
+// Interval means something here. The zero value is a slot that learned nothing.
+type Quota struct {
+	Interval float64 // seconds between starts
+	Failed   float64 // seconds
+	Borne    float64 // seconds
+	Settled  bool
+	Age      float64 // seconds
+	Passed   int
+	Refused  int
+	Until    int64 // unix s, by its owner's time of day, when it is to be forgotten
 }
 
 // Acquire takes a slot: free, expired or this node's own. Rules 5 to 8, 12.

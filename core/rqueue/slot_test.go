@@ -317,7 +317,10 @@ func TestReleaseSetsTheNextUsefulStart(t *testing.T) {
 func TestSlotStateText(t *testing.T) {
 	t.Parallel()
 	for _, s := range []SlotState{
-		{Delay: -1}, {Delay: 5}, {Delay: 0.1 + 0.2, Backoff: 1e-300, Failures: -1, CrawlDelay: 1e10, Latency: 5e-324, Reason: "retry after a while"},
+		{Delay: 1, Quota: Quota{Interval: 0.1 + 0.2, Failed: 1e-9, Borne: 3, Settled: true, Age: 12.5, Passed: 7, Refused: 2, Until: 1 << 40}, Reason: "quota"},
+		{Delay: -1},
+		{Delay: 5},
+		{Delay: 0.1 + 0.2, Backoff: 1e-300, Failures: -1, CrawlDelay: 1e10, Latency: 5e-324, Reason: "retry after a while"},
 	} {
 		var got SlotState
 		got.parse(string(s.append(nil)))
@@ -328,6 +331,25 @@ func TestSlotStateText(t *testing.T) {
 		got.parse(text)
 		require.Equal(t, SlotState{Delay: -1}, got, text)
 	}
+}
+
+func TestSlotStateTextQuota(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Quota{
+		"1 0 0 0 0 ":                                   {},
+		"1 0 0 0 0 \t":                                 {},
+		"1 0 0 0 0 quota\t1 2 3 4 true 5 6":            {},
+		"1 0 0 0 0 quota\t1 NaN 3 4 true 5 6 7":        {},
+		"1 0 0 0 0 quota\t1 2 3 4 5 5 6 7":             {},
+		"1 0 0 0 0 quota\t1 2 3 4 true 5 6 7":          {Interval: 1, Failed: 2, Borne: 3, Age: 4, Settled: true, Passed: 5, Refused: 6, Until: 7},
+		"1 0 0 0 0 quota\t1 2 3 4 true 5 6 7 and more": {Interval: 1, Failed: 2, Borne: 3, Age: 4, Settled: true, Passed: 5, Refused: 6, Until: 7},
+	} {
+		var got SlotState
+		got.parse(text)
+		require.Equal(t, want, got.Quota, text)
+		require.InDelta(t, 1, got.Delay, 0)
+	}
+	require.Equal(t, 3*time.Second, (&SlotState{Delay: 1, Quota: Quota{Interval: 3}}).gap(0))
 }
 
 func TestRobots(t *testing.T) {

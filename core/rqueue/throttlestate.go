@@ -1,6 +1,7 @@
 package rqueue
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ const maxGap = 24 * time.Hour
 // force: the wait of a successor that does not know when the slot last sent.
 func (s *SlotState) gap(delay time.Duration) time.Duration {
 	seconds := max(s.Delay, 0) + max(s.Backoff, 0)
-	seconds = max(seconds, s.CrawlDelay)
+	seconds = max(seconds, s.CrawlDelay, s.Quota.Interval)
 	if !(seconds < maxGap.Seconds()) { // NaN as well
 		return maxGap
 	}
@@ -30,14 +31,54 @@ func (s *SlotState) gap(delay time.Duration) time.Duration {
 }
 
 // append writes what the slot's key keeps of the throttle: delay, back-off,
-// failures, Crawl-delay, latency, reason. Floats are exact.
+// failures, Crawl-delay, latency, reason and, after a tab, the quota. Floats are exact.
+// A node that knows no quota takes it for a part of the reason, and holds as long.
 func (s *SlotState) append(b []byte) []byte {
 	b = strconv.AppendFloat(b, s.Delay, 'g', -1, 64)
 	b = strconv.AppendFloat(append(b, ' '), s.Backoff, 'g', -1, 64)
 	b = strconv.AppendInt(append(b, ' '), int64(s.Failures), 10)
 	b = strconv.AppendFloat(append(b, ' '), s.CrawlDelay, 'g', -1, 64)
 	b = strconv.AppendFloat(append(b, ' '), s.Latency, 'g', -1, 64)
-	return append(append(b, ' '), s.Reason...)
+	b = append(append(b, ' '), s.Reason...)
+	if s.Quota == (Quota{}) {
+		return b
+	}
+	return s.Quota.append(append(b, '\t'))
+}
+
+func (q *Quota) append(b []byte) []byte {
+	for _, f := range []float64{q.Interval, q.Failed, q.Borne, q.Age} {
+		b = append(strconv.AppendFloat(b, f, 'g', -1, 64), ' ')
+	}
+	b = append(strconv.AppendBool(b, q.Settled), ' ')
+	b = append(strconv.AppendInt(b, int64(q.Passed), 10), ' ')
+	b = append(strconv.AppendInt(b, int64(q.Refused), 10), ' ')
+	return strconv.AppendInt(b, q.Until, 10)
+}
+
+// parse reads what append wrote, and leaves the zero value for anything else. What a
+// later version adds behind it is not looked at.
+func (q *Quota) parse(text string) {
+	f := strings.SplitN(text, " ", 9)
+	if len(f) < 8 {
+		return
+	}
+	var n [4]float64
+	for i := range n {
+		v, err := strconv.ParseFloat(f[i], 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return
+		}
+		n[i] = v
+	}
+	settled, err1 := strconv.ParseBool(f[4])
+	passed, err2 := strconv.Atoi(f[5])
+	refused, err3 := strconv.Atoi(f[6])
+	until, err4 := strconv.ParseInt(f[7], 10, 64)
+	if errors.Join(err1, err2, err3, err4) != nil {
+		return
+	}
+	*q = Quota{n[0], n[1], n[2], settled, n[3], passed, refused, until}
 }
 
 // parse reads what append wrote; anything else leaves the zero state with no
@@ -61,7 +102,9 @@ func (s *SlotState) parse(text string) {
 		return
 	}
 	s.Delay, s.Backoff, s.CrawlDelay, s.Latency = n[0], n[1], n[2], n[3]
-	s.Failures, s.Reason = failures, f[5]
+	reason, quota, _ := strings.Cut(f[5], "\t")
+	s.Failures, s.Reason = failures, reason
+	s.Quota.parse(quota)
 }
 
 // throttle adds the three arguments that store a state: text, gap and hold.

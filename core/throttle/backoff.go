@@ -9,6 +9,8 @@ func (s *Slot) limit() (int, Reason) {
 	switch {
 	case s.open:
 		return 1, ReasonCircuit
+	case s.window > 0 && s.window < n && s.fresh:
+		return s.window, ReasonSlowStart
 	case s.window > 0 && s.window < n:
 		return s.window, ReasonBackoff
 	default:
@@ -21,18 +23,45 @@ func (s *Slot) limit() (int, Reason) {
 // through, hence the next echo results are theirs.
 func (s *Slot) slowStart(failure bool) {
 	s.warned = failure || (s.warned && s.echo > 0)
-	s.window = 1
+	s.window, s.fresh = 1, false
 	s.echo = s.InFlight()
+}
+
+// refused answers a 429 of a slot that learns quotas. A request that was in flight
+// when the last one came (known) says nothing new but for the wait that it asks for.
+func (s *Slot) refused(now time.Time, r *Result, known bool) {
+	if !known {
+		s.quota.refuse(now, now.Add(s.cfg.QuotaMemory), s.base(), seconds(s.cfg.BackoffMax))
+	}
+	asked := r.RetryAfter > 0 && s.cfg.RetryAfterMax > 0
+	if asked {
+		s.holdUntil(now.Add(min(r.RetryAfter, s.cfg.RetryAfterMax)), ReasonRetryAfter)
+	}
+	// A site that refuses again when the time that it named is over named too little.
+	if told := asked || s.hold.After(now); !known && (!told || s.quota.refused > 2) {
+		s.holdUntil(now.Add(s.quota.wait(s.cfg.BackoffBase, s.cfg.BackoffMax)), ReasonQuota)
+	}
+	if !known {
+		s.slowStart(true)
+	}
+}
+
+// base is the delay that the learned quota is the floor of, s.
+func (s *Slot) base() float64 {
+	return max(s.delay, seconds(max(s.crawlDelay, s.spread)))
+}
+
+func (s *Slot) holdUntil(until time.Time, why Reason) {
+	if until.After(s.hold) {
+		s.hold, s.holdWhy = until, why
+	}
 }
 
 // slowDown answers a 429, a 503 or a site fault. A request that was in flight when
 // the last one came (known) cannot double the back-off again.
 func (s *Slot) slowDown(now time.Time, r *Result, known bool) {
 	if !r.SiteFault && r.RetryAfter > 0 && s.cfg.RetryAfterMax > 0 {
-		until := now.Add(min(r.RetryAfter, s.cfg.RetryAfterMax))
-		if until.After(s.hold) {
-			s.hold, s.holdWhy = until, ReasonRetryAfter
-		}
+		s.holdUntil(now.Add(min(r.RetryAfter, s.cfg.RetryAfterMax)), ReasonRetryAfter)
 		if !known {
 			s.slowStart(true)
 		}
@@ -58,7 +87,7 @@ func (s *Slot) recover(probe bool) {
 	}
 	if s.window > 0 && !probe {
 		if s.window++; s.window >= s.cfg.Concurrency() {
-			s.window = 0
+			s.window, s.fresh = 0, false
 		}
 	}
 }

@@ -53,6 +53,18 @@ type Config struct {
 	// away from the back-off, over 0 up to 1: with 0.1 it is gone after ten. Low
 	// values come back to a troubled site more slowly. Default 0.1, also for zero.
 	BackoffRecovery float64
+	// RateLimitObey spreads requests over what the RateLimit fields of answers say is
+	// left, and stays away when nothing is, for RetryAfterMax at most. Default true.
+	RateLimitObey bool
+	// QuotaMemory is how long the interval learned from 429 answers is kept after the
+	// last of them. Default 6 h; zero: none is learned, and a 429 backs off instead.
+	QuotaMemory time.Duration
+	// ErrorShare is the share of 500, 502 and 504 among the last answers from which
+	// the slot slows down gently. Default 0.2; zero: never.
+	ErrorShare float64
+	// SlowStart lets a new slot send one request at a time at first, and one more at
+	// once with each good answer. Default true.
+	SlowStart bool
 	// CrawlDelayMax is the most that a Crawl-delay or Request-rate of robots.txt is
 	// taken for. Default 60 s; zero: neither is obeyed.
 	CrawlDelayMax time.Duration
@@ -82,6 +94,10 @@ func Default() Config {
 		BackoffBase:                   time.Second,
 		BackoffMax:                    10 * time.Minute,
 		BackoffRecovery:               0.1,
+		RateLimitObey:                 true,
+		QuotaMemory:                   6 * time.Hour,
+		ErrorShare:                    0.2,
+		SlowStart:                     true,
 		CrawlDelayMax:                 60 * time.Second,
 		CircuitFailures:               10,
 		CircuitOpenFor:                30 * time.Second,
@@ -121,6 +137,7 @@ func (c Config) Validate() error {
 		{"RETRY_AFTER_MAX", c.RetryAfterMax},
 		{"BACKOFF_BASE", c.BackoffBase},
 		{"BACKOFF_MAX", c.BackoffMax},
+		{"QUOTA_MEMORY", c.QuotaMemory},
 		{"CRAWL_DELAY_MAX", c.CrawlDelayMax},
 		{"CIRCUIT_OPEN_FOR", c.CircuitOpenFor},
 		{"CIRCUIT_OPEN_MAX", c.CircuitOpenMax},
@@ -144,6 +161,9 @@ func (c Config) Validate() error {
 	}
 	if f := c.BackoffRecovery; !(f > 0 && f <= 1) {
 		errs = append(errs, fmt.Errorf("throttle: validate BACKOFF_RECOVERY: %v is not over 0 and up to 1", f))
+	}
+	if f := c.ErrorShare; !(f >= 0 && f <= 1) {
+		errs = append(errs, fmt.Errorf("throttle: validate ERROR_SHARE: %v is not between 0 and 1", f))
 	}
 	if c.CircuitFailures < 0 {
 		errs = append(errs, fmt.Errorf("throttle: validate CIRCUIT_FAILURES: %d is below 0", c.CircuitFailures))

@@ -48,14 +48,27 @@ func (c *Config) adjust(delay, latency float64, status int) float64 {
 }
 
 // delayed reports whether any delay between starts is in force.
-func (s *Slot) delayed() bool { return s.delay > 0 || s.crawlDelay > 0 || s.backoff > 0 }
+func (s *Slot) delayed() bool {
+	return s.delay > 0 || s.crawlDelay > 0 || s.backoff > 0 || s.spread > 0 || s.quota.interval > 0 || s.errors.extra > 0
+}
 
-// compose makes a wait out of a base delay: Crawl-delay is a floor under it,
-// back-off comes on top. Neither is ever randomized.
+// compose makes a wait out of a base delay: Crawl-delay, rate limit and quota are
+// floors under it, back-off comes on top. None is ever randomized.
 func (s *Slot) compose(base time.Duration) (time.Duration, Reason) {
 	why := ReasonDelay
 	if s.crawlDelay > base {
 		base, why = s.crawlDelay, ReasonCrawlDelay
+	}
+	if s.spread > base {
+		base, why = s.spread, ReasonRateLimit
+	}
+	if s.quota.interval > 0 {
+		if d := duration(s.quota.interval); d > base {
+			base, why = d, ReasonQuota
+		}
+	}
+	if extra := s.errors.extra; extra > 0 {
+		base, why = base+extra, ReasonErrors
 	}
 	if s.backoff > 0 {
 		base, why = base+s.backoff, ReasonBackoff

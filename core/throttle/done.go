@@ -12,6 +12,8 @@ type Result struct {
 	// RetryAfter is the wait that the response asks for; zero or less: none. It counts
 	// on 429 and 503 only.
 	RetryAfter time.Duration
+	// RateLimit is what the response says of the site's limit; the zero value: nothing.
+	RateLimit  RateLimit
 	SiteFault  bool // the site did not answer as a site should: timeout, refused, reset, ...
 	DontAdjust bool // autothrottle_dont_adjust_delay: AutoThrottle ignores this response
 	Unsent     bool // no byte was written: Started was not called for the request
@@ -44,6 +46,7 @@ func (r *Result) verdict() verdict {
 // and circuit take note. A request whose connection failed before it was written
 // counts as a start at now, because the site was troubled.
 func (s *Slot) Done(now time.Time, r Result) {
+	s.expire(now)
 	probe := s.finish(&r)
 	old := s.echo > 0
 	if old {
@@ -52,9 +55,23 @@ func (s *Slot) Done(now time.Time, r Result) {
 	if r.HasLatency && r.Status > 0 && !r.SiteFault && !r.DontAdjust && s.cfg.AutoThrottles() {
 		s.delay = s.cfg.adjust(s.delay, max(0, seconds(r.Latency)), r.Status)
 	}
+	if r.RateLimit.Known && s.cfg.RateLimitObey {
+		s.obey(now, r.RateLimit)
+	}
 	v := r.verdict()
-	if v == busy {
-		s.slowDown(now, &r, old && s.warned)
+	switch known := old && s.warned; {
+	case r.Status == 429 && s.cfg.QuotaMemory > 0:
+		if known {
+			v = neutral // one refusal, said once more
+		}
+		s.refused(now, &r, known)
+	case v == busy:
+		s.slowDown(now, &r, known)
+	case r.Status > 0 && s.cfg.QuotaMemory > 0 && r.Status != 503:
+		s.quota.pass(now, !old, s.base(), seconds(s.cfg.BackoffMax))
+	}
+	if s.cfg.ErrorShare > 0 && r.Status > 0 && !r.SiteFault {
+		s.errors.note(&s.cfg, r.Status)
 	}
 	s.judge(now, v, probe)
 	if v == good && !old {
@@ -62,6 +79,9 @@ func (s *Slot) Done(now time.Time, r Result) {
 	}
 	if r.Unsent && r.SiteFault {
 		s.count(now)
+	}
+	if s.InFlight() == 0 {
+		s.quota.idleFrom = now
 	}
 }
 

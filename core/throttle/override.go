@@ -50,6 +50,10 @@ func (c Config) Gentler(o Config) Config {
 		BackoffBase:                   max(c.BackoffBase, o.BackoffBase),
 		BackoffMax:                    max(c.BackoffMax, o.BackoffMax),
 		BackoffRecovery:               min(c.BackoffRecovery, o.BackoffRecovery),
+		RateLimitObey:                 c.RateLimitObey || o.RateLimitObey,
+		QuotaMemory:                   max(c.QuotaMemory, o.QuotaMemory),
+		ErrorShare:                    leastPositive(c.ErrorShare, o.ErrorShare),
+		SlowStart:                     c.SlowStart || o.SlowStart,
 		CrawlDelayMax:                 max(c.CrawlDelayMax, o.CrawlDelayMax),
 		CircuitFailures:               leastPositive(c.CircuitFailures, o.CircuitFailures),
 		CircuitOpenFor:                max(c.CircuitOpenFor, o.CircuitOpenFor),
@@ -74,7 +78,7 @@ func (c Config) fixedFloor() time.Duration {
 }
 
 // leastPositive is the lower of two, where zero stands for none.
-func leastPositive(a, b int) int {
+func leastPositive[T int | float64](a, b T) T {
 	if a <= 0 || (b > 0 && b < a) {
 		return b
 	}

@@ -6,8 +6,8 @@ import "time"
 // metrics and in Redis.
 type Reason string
 
-// Every reason for which a domain waits. The last three, and ReasonRobots, are
-// set by the caller, who alone can know them.
+// Every reason for which a domain waits. The last three are set by the caller, who
+// alone can know them.
 const (
 	ReasonNone        Reason = ""
 	ReasonDelay       Reason = "delay"       // the delay between two starts
@@ -15,6 +15,10 @@ const (
 	ReasonRetryAfter  Reason = "retry-after" // the site said when to come back
 	ReasonBackoff     Reason = "backoff"     // slowed down after failures, or starting slowly after a hold
 	ReasonCrawlDelay  Reason = "crawl-delay" // robots.txt asks for a longer delay
+	ReasonRateLimit   Reason = "rate-limit"  // the site's RateLimit fields: what is left of its limit is spread, or nothing is
+	ReasonQuota       Reason = "quota"       // the rate learned from 429 answers
+	ReasonErrors      Reason = "errors"      // too large a share of 500, 502 and 504
+	ReasonSlowStart   Reason = "slow-start"  // a new slot: one more at once with each good answer
 	ReasonPaused      Reason = "paused"      // someone paused the slot
 	ReasonCircuit     Reason = "circuit"     // failed too often in a row
 	ReasonRobots      Reason = "robots"      // robots.txt is not known yet
@@ -26,6 +30,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonDelay, ReasonConcurrency, ReasonRetryAfter, ReasonBackoff, ReasonCrawlDelay,
+		ReasonRateLimit, ReasonQuota, ReasonErrors, ReasonSlowStart,
 		ReasonPaused, ReasonCircuit, ReasonRobots, ReasonNoWork, ReasonRedis,
 	}
 }

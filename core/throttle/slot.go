@@ -33,8 +33,14 @@ type Slot struct {
 	backoff time.Duration
 	peak    time.Duration // height from which the back-off recovers
 	window  int           // slow start: how many at once; 0: over
+	fresh   bool          // slow start is that of a new slot
 	echo    int           // requests in flight since before slow start began
 	warned  bool          // a failure began slow start: others of the echo say the same
+
+	quota  quota         // learned from 429
+	spread time.Duration // between starts, by what the site says is left of its limit
+	reset  time.Time     // when spread ends
+	errors errorShare
 
 	failures  int       // in a row
 	open      bool      // the circuit is open, or half-open after openUntil
@@ -49,7 +55,12 @@ func New(cfg Config, random func() float64) *Slot {
 	if random == nil {
 		random = rand.Float64 //nolint:gosec // spreads requests, keeps no secret
 	}
-	return &Slot{cfg: cfg, random: random, delay: seconds(cfg.startDelay())}
+	s := &Slot{cfg: cfg, random: random, delay: seconds(cfg.startDelay())}
+	if cfg.SlowStart {
+		s.slowStart(false)
+		s.fresh = true
+	}
+	return s
 }
 
 // Next says whether one request may start now, else when to ask again and why.
@@ -60,6 +71,7 @@ func (s *Slot) Next(now time.Time) Decision {
 	if s.paused {
 		return waitEvent(ReasonPaused)
 	}
+	s.expire(now)
 	// A start that is not written yet has no time to count the delay from.
 	delayed := s.delayed()
 	if !s.timer.After(now) && delayed && !s.lastStart.IsZero() {
@@ -120,6 +132,9 @@ func (s *Slot) Started(at time.Time) {
 
 // count makes a start of the given time and sets the timer from it.
 func (s *Slot) count(at time.Time) {
+	if s.cfg.QuotaMemory > 0 {
+		s.quota.start(at, later(s.timer, s.hold))
+	}
 	if at.After(s.lastStart) {
 		s.lastStart = at
 	}
@@ -158,6 +173,15 @@ func (s *Slot) Hold(until time.Time, why Reason) {
 	}
 }
 
+// Held is until when the slot stays away from the site, by a hold or the open
+// circuit; the delay between starts is no part of it. It may be past.
+func (s *Slot) Held() time.Time {
+	if s.open {
+		return later(s.hold, s.openUntil)
+	}
+	return s.hold
+}
+
 // SetCrawlDelay sets the time between requests that robots.txt asks for as a lower
 // bound of the delay, capped at CrawlDelayMax. Zero or less means none.
 func (s *Slot) SetCrawlDelay(d time.Duration) {
@@ -173,6 +197,13 @@ func (s *Slot) Configure(cfg Config) {
 	s.crawlDelay = min(s.crawlDelay, cfg.CrawlDelayMax)
 	if cfg.BackoffBase == 0 {
 		s.backoff, s.peak = 0, 0
+		s.errors = errorShare{}
+	}
+	if cfg.QuotaMemory == 0 {
+		s.quota = quota{}
+	}
+	if !cfg.RateLimitObey {
+		s.spread = 0
 	}
 	s.backoff, s.peak = min(s.backoff, cfg.BackoffMax), min(s.peak, cfg.BackoffMax)
 	if cfg.CircuitFailures == 0 {
@@ -180,8 +211,17 @@ func (s *Slot) Configure(cfg Config) {
 	}
 }
 
+// expire drops what was said or learned for a time that is over.
+func (s *Slot) expire(now time.Time) {
+	if s.spread > 0 && !now.Before(s.reset) {
+		s.spread = 0
+	}
+	s.quota.expire(now)
+}
+
 // Delay is the delay between two starts now in force, before randomizing:
-// AutoThrottle's, or the Crawl-delay if that is longer, plus back-off.
+// AutoThrottle's, or the longest of the floors under it (Crawl-delay, the spread of
+// the site's rate limit, the learned quota), plus back-off.
 func (s *Slot) Delay() time.Duration {
 	d, _ := s.compose(duration(s.delay))
 	return d

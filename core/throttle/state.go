@@ -13,6 +13,20 @@ type State struct {
 	CrawlDelay time.Duration // zero: none
 	Failures   int           // in a row; CircuitFailures or more: the circuit is open
 	Paused     bool
+	Quota      Quota
+}
+
+// Quota is what a slot learned from 429 answers, and how far it had come. The zero
+// value: nothing. Intervals are in seconds.
+type Quota struct {
+	Interval float64       // between starts
+	Failed   float64       // the one at the last refusal
+	Borne    float64       // the shortest that a long cycle bore; zero: not known
+	Settled  bool          // Interval was measured well
+	Age      time.Duration // of the cycle under way, when the slot may start again
+	Passed   int           // requests let through in it
+	Refused  int           // refusals in a row
+	For      time.Duration // until it is forgotten; zero or less: nothing is known
 }
 
 // Snapshot gives the state for a successor that takes over now. Requests in flight
@@ -24,6 +38,10 @@ func (s *Slot) Snapshot(now time.Time) State {
 		CrawlDelay: s.crawlDelay,
 		Failures:   s.failures,
 		Paused:     s.paused,
+		Quota:      s.quota.snapshot(now),
+	}
+	if s.cfg.BackoffBase > 0 { // a successor takes it for back-off, which it outgrows
+		st.Backoff = min(s.backoff+s.errors.extra, s.cfg.BackoffMax)
 	}
 	next := s.timer
 	if s.unwritten > 0 {
@@ -38,6 +56,9 @@ func (s *Slot) Snapshot(now time.Time) State {
 	}
 	if hold.After(now) {
 		st.HoldIn, st.Reason = hold.Sub(now), why
+	}
+	if st.Quota.For > 0 {
+		st.Quota.Age += max(st.NextIn, st.HoldIn)
 	}
 	return st
 }
@@ -55,6 +76,10 @@ func (s *Slot) Restore(now time.Time, st State) {
 	if s.cfg.BackoffBase > 0 {
 		s.backoff = max(0, min(st.Backoff, s.cfg.BackoffMax))
 		s.peak = s.backoff
+	}
+	if s.cfg.QuotaMemory > 0 {
+		st.Quota.Age -= max(0, st.NextIn, st.HoldIn)
+		s.quota.restore(now, st.Quota, s.cfg.QuotaMemory, seconds(s.cfg.BackoffMax))
 	}
 	s.failures = max(0, min(st.Failures, maxFailures))
 	s.open = s.cfg.CircuitFailures > 0 && s.failures >= s.cfg.CircuitFailures

@@ -11,7 +11,7 @@ import (
 func TestSnapshotRestore(t *testing.T) {
 	t.Parallel()
 	cfg := Default()
-	cfg.RandomizeDownloadDelay = false
+	cfg.RandomizeDownloadDelay, cfg.QuotaMemory = false, 0
 	s := New(cfg, nil)
 	require.Equal(t, State{Delay: 5}, s.Snapshot(at(0)))
 
