@@ -120,11 +120,14 @@ func rqueueConfig(cfg *config.Config, id string, exclusive bool) rqueue.Config {
 
 func policyConfig(cfg *config.Config) policy.Config {
 	r, f := cfg.Retry, cfg.Fetch
+	referrers, _ := policy.ParseReferrerPolicy(f.ReferrerPolicy) // the registry knows the same names
 	return policy.Config{
 		RetryEnabled: r.Enabled, RetryTimes: r.Times, RetryHTTPCodes: r.HTTPCodes, RetryBusyTimes: r.BusyTimes,
 		BackoffBase: r.BackoffBase, BackoffMax: r.BackoffMax, RetryPriorityAdjust: r.PriorityAdjust,
 		RetryAfterMax:   cfg.Throttle.RetryAfterMax,
 		RedirectEnabled: f.RedirectEnabled, RedirectMaxTimes: f.RedirectMaxTimes, RedirectPriorityAdjust: f.RedirectPriorityAdjust,
+		MetaRefreshEnabled: f.MetaRefreshEnabled, MetaRefreshMaxDelay: f.MetaRefreshMaxDelay, MetaRefreshIgnoreTags: f.MetaRefreshIgnoreTags,
+		RefererEnabled: f.RefererEnabled, ReferrerPolicy: referrers,
 		HTTPErrorAllowAll: cfg.Crawl.HTTPErrorAllowAll, HTTPErrorAllowedCodes: cfg.Crawl.HTTPErrorAllowedCodes,
 	}
 }
