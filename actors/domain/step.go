@@ -125,6 +125,11 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 				continue
 			}
 			lease := w.buf[0]
+			if w.jar.state != jarReady {
+				d.readCookies(ctx, w)
+				reason = throttle.ReasonRedis
+				break
+			}
 			if !d.cfg.RobotsObey {
 				return &flight{lease: lease, work: w}
 			}
@@ -201,7 +206,11 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 	d.deps.Checks.Hold(invariant.SlotOverfull, len(d.flights) <= d.cfg.Throttle.Concurrency(), func() string {
 		return fmt.Sprintf("%s has %d requests in flight", d.slot, len(d.flights))
 	})
-	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.work == nil})
+	fetch := &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.work == nil}
+	if f.work != nil {
+		fetch.Cookie, fetch.Cookies = d.cookie(f.work, f.lease.Request, time.Now()), f.work.jar.jars
+	}
+	ctx.Request(d.fetcher(ctx), fetch)
 }
 
 // checkSent asserts what a successor relies on: the start after this one, at the delay

@@ -17,6 +17,7 @@ import (
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/core/blocked"
+	"orbweaver/core/cookies"
 	"orbweaver/core/netguard"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
@@ -42,8 +43,10 @@ type crawlSettings struct {
 	Sitemap      []string `json:"sitemap,omitempty"`
 	SitemapSince string   `json:"sitemap_since,omitempty"`
 
-	Traps       *trap.Config `json:"traps,omitempty"`        // nil: off
-	BlockedPark *bool        `json:"blocked_park,omitempty"` // nil, of an older node's crawl: true
+	Traps          *trap.Config `json:"traps,omitempty"`        // nil: off
+	BlockedPark    *bool        `json:"blocked_park,omitempty"` // nil, of an older node's crawl: true
+	NoCookies      bool         `json:"no_cookies,omitempty"`
+	CookiesPersist bool         `json:"cookies_persist,omitempty"`
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -54,6 +57,7 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 		Sitemap: n.cfg.Crawl.Sitemap, SitemapSince: n.cfg.Crawl.SitemapSince,
 		Traps:       trapConfig(n.cfg),
 		BlockedPark: &n.cfg.Crawl.BlockedPark,
+		NoCookies:   !n.cfg.Fetch.CookiesEnabled, CookiesPersist: n.cfg.Fetch.CookiesPersist,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -91,6 +95,13 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
 	}
+	if !s.NoCookies {
+		jars, err := cookies.New(cookiesConfig(n.cfg))
+		if err != nil {
+			return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
+		}
+		n.jars.Store(c, &crawlJars{jars: jars, persist: s.CookiesPersist})
+	}
 	since, _ := sitemap.ParseTime(s.SitemapSince)
 	job := &jobOf{
 		Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
@@ -106,6 +117,21 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	}
 	n.jobs.Store(c, job)
 	return job, nil
+}
+
+// crawlJars are the cookies of one crawl on this node.
+type crawlJars struct {
+	jars    *cookies.Jars
+	persist bool
+}
+
+// cookiesOf gives the cookies of a crawl; nil: it keeps none.
+func (n *Node) cookiesOf(c *rqueue.Crawl) (jars *cookies.Jars, persist bool) {
+	if j, ok := n.jars.Load(c); ok {
+		cj := j.(*crawlJars) //nolint:forcetypeassert // only jars are stored
+		return cj.jars, cj.persist
+	}
+	return nil, false
 }
 
 // seedReader reads a crawl's start_urls.

@@ -11,6 +11,7 @@ import (
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/config"
+	"orbweaver/core/cookies"
 	"orbweaver/core/httpcache"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
@@ -52,7 +53,7 @@ func domainConfig(cfg *config.Config) domain.Config {
 	return domain.Config{
 		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
 		RobotsObey: cfg.Robots.Obey, RobotsAgent: agent, RobotsMaxAge: cfg.Robots.CacheMax, RobotsMinAge: cfg.Robots.CacheMin,
-		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, Wall: clockHook(os.Environ()),
+		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, CookiesDebug: cfg.Fetch.CookiesDebug, Wall: clockHook(os.Environ()),
 	}.WithDefaults()
 }
 
@@ -116,6 +117,12 @@ func rqueueConfig(cfg *config.Config, id string, exclusive bool) rqueue.Config {
 		Fault:   faultHook(os.Environ()),
 		Trace:   traceHook(os.Environ()),
 	}
+}
+
+func cookiesConfig(cfg *config.Config) cookies.Config {
+	c := cookies.Default()
+	c.MaxBytes = int(cfg.Fetch.CookiesMaxSize)
+	return c
 }
 
 func policyConfig(cfg *config.Config) policy.Config {

@@ -36,11 +36,17 @@ type cookie struct {
 	hostOnly bool      // for domain alone, not for hosts below it
 	secure   bool      // for https only
 	expires  time.Time // zero: with the crawl
+	at       int64     // when it was set, unix ms by the node's clock: of two, the later counts
 }
 
 // is reports whether c and o replace each other. Their domains are the same.
 func (c *cookie) is(o *cookie) bool {
 	return c.name == o.name && c.path == o.path && c.hostOnly == o.hostOnly
+}
+
+// same reports whether c and o are the same cookie but for when they were set.
+func (c *cookie) same(o *cookie) bool {
+	return c.is(o) && c.value == o.value && c.bare == o.bare && c.secure == o.secure && c.expires.Equal(o.expires)
 }
 
 func (c *cookie) expired(now time.Time) bool { return !c.expires.IsZero() && !c.expires.After(now) }

@@ -156,10 +156,13 @@ func TestStored(t *testing.T) {
 	require.Empty(t, j.Set("7", "https://www.example.com/d/x", []string{"c"}, now), "nothing new")
 	gone := j.Set("7", "https://www.example.com/d/x", []string{"c; Max-Age=0", "none=; Max-Age=0"}, now)
 	require.Equal(t, []cookies.Change{{Domain: "www.example.com", ID: changes[2].ID}}, gone)
-	// What is kept here is newer than what is stored.
-	j.Set("7", "https://www.example.com/d/x", []string{"b=2"}, now)
+	// The later one counts, whichever is stored.
+	later := j.Set("7", "https://www.example.com/d/x", []string{"b=2"}, now.Add(time.Second))
 	j.Load(changes[1].Domain, []string{changes[1].Line}, now)
 	require.Contains(t, j.Header("7", "https://www.example.com/d/x", now), "b=2")
+	require.Contains(t, other.Header("7", "https://www.example.com/d/x", now), "b=\xe9")
+	other.Load(later[0].Domain, []string{later[0].Line}, now)
+	require.Contains(t, other.Header("7", "https://www.example.com/d/x", now), "b=2")
 }
 
 func TestDomains(t *testing.T) {

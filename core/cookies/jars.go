@@ -68,6 +68,9 @@ func New(cfg Config) (*Jars, error) {
 	return &Jars{cfg: cfg, domains: map[domainKey]*list.Element{}}, nil
 }
 
+// Empty reports whether no cookie is kept.
+func (j *Jars) Empty() bool { return j.kept.Load() == 0 }
+
 // Len is the number of cookies kept, expired ones that nobody asked for included.
 func (j *Jars) Len() int {
 	j.mu.Lock()
@@ -83,7 +86,7 @@ func (j *Jars) Len() int {
 // Longest path first, then the host's own cookies, then those of nearer domains,
 // then as they were set.
 func (j *Jars) Header(jar, url string, now time.Time) string {
-	if j.kept.Load() == 0 {
+	if j.Empty() {
 		return ""
 	}
 	o := originOf(url)
@@ -198,7 +201,7 @@ func (j *Jars) put(jar string, c *cookie, now time.Time) bool {
 		j.remove(e, i)
 		return true
 	case i >= 0:
-		if b.cookies[i] == *c {
+		if b.cookies[i].same(c) {
 			return false
 		}
 		j.bytes += c.bytes() - b.cookies[i].bytes()

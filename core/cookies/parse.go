@@ -30,7 +30,7 @@ func parse(line string, o *origin, now time.Time) (cookie, bool) {
 	if !ok || len(a.path) > maxAttributeBytes || hasControl(a.path) {
 		return c, false
 	}
-	c.secure, c.expires = a.secure, a.expires
+	c.secure, c.expires, c.at = a.secure, a.expires, now.UnixMilli()
 	c.path = o.defaultPath()
 	if a.hasPath && a.path != "" {
 		c.path = escapePath(a.path)

@@ -22,6 +22,7 @@ const (
 	storedKind // 'h' for the host alone, 'd' for the domain
 	storedFlags
 	storedExpires // unix seconds; 0: with the crawl
+	storedAt      // unix ms
 	storedValue
 	storedFields
 )
@@ -47,12 +48,12 @@ func change(jar string, c *cookie, now time.Time) Change {
 	if !c.expires.IsZero() {
 		expires = c.expires.Unix()
 	}
-	ch.Line = id + flags + "\t" + strconv.FormatInt(expires, 10) + "\t" + c.value
+	ch.Line = id + flags + "\t" + strconv.FormatInt(expires, 10) + "\t" + strconv.FormatInt(c.at, 10) + "\t" + c.value
 	return ch
 }
 
-// Load takes stored lines of a domain in, except those of cookies that are kept
-// already: what this node saw is newer. Lines that cannot be read are left out.
+// Load takes stored lines of a domain in, except those of cookies that were set later
+// here. Lines that cannot be read are left out.
 func (j *Jars) Load(domain string, lines []string, now time.Time) {
 	for _, line := range lines {
 		jar, c, ok := parseStored(domain, line)
@@ -60,22 +61,22 @@ func (j *Jars) Load(domain string, lines []string, now time.Time) {
 			continue
 		}
 		j.mu.Lock()
-		if !j.has(jar, &c) {
+		if !j.hasLater(jar, &c) {
 			j.put(jar, &c, now)
 		}
 		j.mu.Unlock()
 	}
 }
 
-// has reports whether a cookie of that identity is kept. Callers hold mu.
-func (j *Jars) has(jar string, c *cookie) bool {
+// hasLater reports whether a cookie of that identity was set no earlier. Callers hold mu.
+func (j *Jars) hasLater(jar string, c *cookie) bool {
 	e := j.domains[domainKey{jar, c.domain}]
 	if e == nil {
 		return false
 	}
 	for _, o := range e.Value.(*bucket).cookies { //nolint:forcetypeassert // only *bucket is put
 		if o.is(c) {
-			return true
+			return o.at >= c.at
 		}
 	}
 	return false
@@ -87,11 +88,12 @@ func parseStored(domain, line string) (jar string, c cookie, ok bool) {
 		return "", c, false
 	}
 	expires, err := strconv.ParseInt(f[storedExpires], 10, 64)
-	if err != nil {
+	at, err2 := strconv.ParseInt(f[storedAt], 10, 64)
+	if err != nil || err2 != nil {
 		return "", c, false
 	}
 	c = cookie{
-		domain: domain, path: f[storedPath], name: f[storedName], value: f[storedValue], hostOnly: f[storedKind] == "h",
+		at: at, domain: domain, path: f[storedPath], name: f[storedName], value: f[storedValue], hostOnly: f[storedKind] == "h",
 		secure: strings.Contains(f[storedFlags], "s"), bare: strings.Contains(f[storedFlags], "b"),
 	}
 	if expires > 0 {
