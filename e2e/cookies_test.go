@@ -64,7 +64,7 @@ func TestCookiesPersist(t *testing.T) {
 	site := webtest.New(t, webtest.Config{Pages: 40, Latency: 50 * time.Millisecond, Script: gate(&given)})
 	server := redistest.New(t)
 	file := filepath.Join(t.TempDir(), "items.jsonl")
-	args := crawl(site.Roots(0, 1), unthrottled(), []string{"--redis", server.URL(), "-o", file, "-s", "COOKIES_PERSIST=true", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"})
+	args := crawl(site.Roots(0, 1), unthrottled(), []string{"--redis", server.URL(), "-o", file, "-s", "COOKIES_PERSIST=true", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"}, shortLeases())
 	n := start(t, args...)
 	require.NoError(t, site.WaitCount(within(t), 15))
 	n.signal(syscall.SIGINT)
