@@ -43,7 +43,7 @@ func (d *Domain) jarOf(c *rqueue.Crawl) jar {
 
 // cookie is the Cookie field that a request is to be sent with. One that brings its
 // own keeps it.
-func (d *Domain) cookie(w *work, req *crawl.Request, now time.Time) string {
+func (d *Domain) cookie(w *work, req *crawl.Request) string {
 	if w.jar.jars == nil || w.jar.jars.Empty() {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (d *Domain) cookie(w *work, req *crawl.Request, now time.Time) string {
 			return ""
 		}
 	}
-	field := w.jar.jars.Header(key, req.URL, now)
+	field := w.jar.jars.Header(key, req.URL, time.Now())
 	if field != "" && d.cfg.CookiesDebug {
 		d.log().WithFields(logrus.Fields{"url": req.URL, "cookie": field}).Info("cookies sent")
 	}

@@ -85,10 +85,10 @@ func TestWhoseCookies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.req.URL = "http://a.test/x"
-			require.Equal(t, tt.want, d.cookie(w, &tt.req, now))
+			require.Equal(t, tt.want, d.cookie(w, &tt.req))
 		})
 	}
-	require.Empty(t, d.cookie(&work{}, &crawl.Request{URL: "http://a.test/"}, now), "none are kept")
+	require.Empty(t, d.cookie(&work{}, &crawl.Request{URL: "http://a.test/"}), "none are kept")
 }
 
 // With COOKIES_PERSIST nothing is sent before the stored ones are known, and what is

@@ -208,7 +208,7 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 	})
 	fetch := &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, NotAfter: notAfter, Robots: f.work == nil}
 	if f.work != nil {
-		fetch.Cookie, fetch.Cookies = d.cookie(f.work, f.lease.Request, time.Now()), f.work.jar.jars
+		fetch.Cookie, fetch.Cookies = d.cookie(f.work, f.lease.Request), f.work.jar.jars
 	}
 	ctx.Request(d.fetcher(ctx), fetch)
 }

@@ -72,10 +72,15 @@ func TestWorkerObeysReferrerPolicy(t *testing.T) {
 func TestWorkerGoesBackWithACookie(t *testing.T) {
 	t.Parallel()
 	p := newParser(t)
+	p.job.Cookies = true
 	resp := crawl.Response{Status: 302, Headers: []crawl.Header{{Name: "Location", Value: "/"}, {Name: "Set-Cookie", Value: "a=1"}}}
 	require.True(t, p.judge(resp).page.Links[0].Request.DontFilter)
 	resp.Headers[0].Value = "/other"
 	require.False(t, p.judge(resp).page.Links[0].Request.DontFilter)
+	p.job.Cookies = false
+	resp.Headers[0].Value = "/"
+	require.False(t, p.judge(resp).page.Links[0].Request.DontFilter)
+	p.job.Cookies = true
 	resp.Headers = []crawl.Header{{Name: "Location", Value: "/"}}
 	require.False(t, p.judge(resp).page.Links[0].Request.DontFilter)
 }

@@ -323,7 +323,7 @@ func (w *worker) redirect(job *Job, msg *messages.Page, target *crawl.Request, o
 		return
 	}
 	target.Fingerprint = job.Fingerprint.Fingerprint(target)
-	if msg.Response.Header("Set-Cookie") != "" && target.Fingerprint == job.Fingerprint.Fingerprint(msg.Lease.Request) {
+	if job.Cookies && msg.Response.Header("Set-Cookie") != "" && target.Fingerprint == job.Fingerprint.Fingerprint(msg.Lease.Request) {
 		target.DontFilter = true // the same URL, now with a cookie: sites ask whether one is kept
 	}
 	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: target})

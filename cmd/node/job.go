@@ -104,7 +104,7 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	}
 	since, _ := sitemap.ParseTime(s.SitemapSince)
 	job := &jobOf{
-		Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
+		Crawl: c, Spider: spider.Default{}, Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg), Cookies: !s.NoCookies,
 		Sitemaps: len(s.Sitemap) > 0, RobotsSitemaps: slices.Contains(s.Sitemap, robotsSitemaps), SitemapLimits: sitemap.Limits{Since: since},
 	}
 	if s.Traps != nil {

@@ -125,9 +125,15 @@ func TestKey(t *testing.T) {
 		meta, key string
 		kept      bool
 	}{
-		{"", "", true}, {"{", "", true}, {"[]", "", true}, {`{"cookiejar": null}`, "", true},
-		{`{"cookiejar": 1}`, "1", true}, {`{"cookiejar": "1"}`, `"1"`, true}, {`{"cookiejar": [1, 2]}`, "[1,2]", true},
-		{`{"dont_merge_cookies": true}`, "", false}, {`{"dont_merge_cookies": false, "cookiejar": 2}`, "2", true},
+		{"", "", true},
+		{"{", "", true},
+		{"[]", "", true},
+		{`{"cookiejar": null}`, "", true},
+		{`{"cookiejar": 1}`, "1", true},
+		{`{"cookiejar": "1"}`, `"1"`, true},
+		{`{"cookiejar": [1, 2]}`, "[1,2]", true},
+		{`{"dont_merge_cookies": true}`, "", false},
+		{`{"dont_merge_cookies": false, "cookiejar": 2}`, "2", true},
 		{`{"cookiejar": "` + strings.Repeat("x", 2000) + `"}`, "", true},
 	}
 	for _, tt := range tests {

@@ -16,9 +16,6 @@ import (
 // does (there in characters).
 const refreshHeadBytes = 4096
 
-// reasonRefresh is Scrapy's word for it.
-const reasonRefresh = "meta refresh"
-
 // Refresh says where the meta refresh of an HTML page leads: Redirect, or Dead past
 // REDIRECT_MAX_TIMES; ok is false when the page has none that is to be followed. text
 // is the page in UTF-8. Ask for responses that Decide has parsed or ignored, whatever
