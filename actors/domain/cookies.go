@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -17,7 +18,11 @@ type jar struct {
 	jars    *cookies.Jars // shared by the crawl's hosts on this node; nil: none are kept
 	persist bool
 	state   jarState
+	unsaved []rqueue.Cookie // the store failed to take them; at most maxUnsaved
 }
+
+// maxUnsaved is how many changed cookies wait for a store that fails; older ones go.
+const maxUnsaved = 256
 
 // jarState is whether the cookies that the store has for this host are in the jars.
 // Nothing is sent before they are.
@@ -88,11 +93,32 @@ func (d *Domain) onCookies(ctx actor.Context, f *flight, o messages.Outcome) {
 	if f.work == nil || !f.work.jar.persist {
 		return
 	}
-	op := &rqueue.CookiesPut{Crawl: f.work.crawl, Host: d.slot}
+	w := f.work
+	wait := len(w.jar.unsaved) > 0 // or an older one would overtake
 	for _, c := range o.Cookies {
-		op.Cookies = append(op.Cookies, rqueue.Cookie{Domain: c.Domain, ID: c.ID, Line: c.Line})
+		w.jar.unsaved = append(w.jar.unsaved, rqueue.Cookie{Domain: c.Domain, ID: c.ID, Line: c.Line})
 	}
-	d.ask(ctx, op)
+	if !wait {
+		d.saveCookies(ctx, w)
+	}
+}
+
+// saveCookies stores what is not stored yet.
+func (d *Domain) saveCookies(ctx actor.Context, w *work) {
+	if len(w.jar.unsaved) > 0 {
+		d.ask(ctx, &rqueue.CookiesPut{Crawl: w.crawl, Host: d.slot, Cookies: w.jar.unsaved})
+		w.jar.unsaved = nil
+	}
+}
+
+func (d *Domain) onCookiesSaved(now time.Time, op *rqueue.CookiesPut) {
+	if !d.failed(now, op.Err) {
+		return
+	}
+	if w := d.find(op.Crawl); w != nil {
+		all := slices.Concat(op.Cookies, w.jar.unsaved)
+		w.jar.unsaved = all[max(0, len(all)-maxUnsaved):]
+	}
 }
 
 // readCookies asks the store for what this host may be sent.

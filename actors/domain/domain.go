@@ -433,7 +433,7 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 		case *rqueue.RobotsPut:
 			d.failed(now, op.Err)
 		case *rqueue.CookiesPut:
-			d.failed(now, op.Err)
+			d.onCookiesSaved(now, op)
 		}
 	}
 	d.step(ctx)

@@ -44,6 +44,11 @@ func (d *Domain) step(ctx actor.Context) {
 		d.setReason(throttle.ReasonRedis)
 		d.wantSlot(ctx, now)
 	case holding:
+		if !d.retryAt.After(now) {
+			for _, w := range d.works {
+				d.saveCookies(ctx, w)
+			}
+		}
 		if d.draining {
 			d.setReason(throttle.ReasonNoWork)
 			d.keepSlot(ctx, now)
