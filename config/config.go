@@ -155,6 +155,17 @@ type Fetch struct {
 	RedirectEnabled        bool // REDIRECT_ENABLED
 	RedirectMaxTimes       int  // REDIRECT_MAX_TIMES
 	RedirectPriorityAdjust int  // REDIRECT_PRIORITY_ADJUST
+
+	MetaRefreshEnabled    bool          // METAREFRESH_ENABLED
+	MetaRefreshMaxDelay   time.Duration // METAREFRESH_MAXDELAY
+	MetaRefreshIgnoreTags []string      // METAREFRESH_IGNORE_TAGS, lower case
+	RefererEnabled        bool          // REFERER_ENABLED
+	ReferrerPolicy        string        // REFERRER_POLICY, a name of the W3C or "scrapy-default"
+
+	CookiesEnabled bool  // COOKIES_ENABLED
+	CookiesDebug   bool  // COOKIES_DEBUG
+	CookiesPersist bool  // COOKIES_PERSIST
+	CookiesMaxSize int64 // COOKIES_MAXSIZE, bytes of a crawl's cookies on a node
 }
 
 // HTTPCache keeps answers on disk.

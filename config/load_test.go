@@ -88,7 +88,7 @@ func TestFile(t *testing.T) {
 		{"UnknownKey", "redis:\n  urll: x\n", []string{"config: cluster.yaml:2:3: redis.urll is no setting; did you mean redis.url?"}},
 		{"WrongSection", "fetch:\n  download_delay: 1\n", []string{"config: cluster.yaml:2:3: fetch.download_delay is no setting; did you mean throttle.download_delay?"}},
 		{"WrongSectionShort", "throttle:\n  http_codes: [1]\n", []string{"config: cluster.yaml:2:3: throttle.http_codes is no setting; did you mean retry.http_codes?"}},
-		{"ForeignKey", "fetch:\n  cookies_enabled: true\n", []string{"config: cluster.yaml:2:3: fetch.cookies_enabled is a setting of Scrapy that is not supported here: take it out"}},
+		{"ForeignKey", "fetch:\n  memdebug_enabled: true\n", []string{"config: cluster.yaml:2:3: fetch.memdebug_enabled is a setting of Scrapy that is not supported here: take it out"}},
 		{"FarKey", "robots:\n  zebra: 1\n", []string{"config: cluster.yaml:2:3: robots.zebra is no setting: robots has obey, user_agent, cache_max, cache_min, obey_meta"}},
 		{"MergeKey", "redis: &r\n  url: unix:///s\nlog:\n  <<: *r\n", []string{"config: cluster.yaml:4:3: log.<< merges another mapping, which is not supported: write the keys out"}},
 		{"DuplicateKey", "retry:\n  times: 1\n  times: 2\n", []string{"config: cluster.yaml:3:3: retry.times is there twice, first on line 2: keep one"}},

@@ -60,6 +60,7 @@ func registry(c *Config) []Setting {
 	rows = append(rows, throttleSettings(&c.Throttle)...)
 	rows = append(rows, fetchSettings(&c.Fetch)...)
 	rows = append(rows, httpCacheSettings(&c.HTTPCache)...)
+	rows = append(rows, webSettings(&c.Fetch)...)
 	rows = append(rows, robotsSettings(&c.Robots)...)
 	rows = append(rows, retrySettings(&c.Retry)...)
 	rows = append(rows, pipelineSettings(&c.Pipeline)...)

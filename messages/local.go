@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"orbweaver/core/cookies"
 	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
@@ -45,6 +46,10 @@ type Fetch struct {
 	Delay    time.Duration // in force at the hand-over
 	NotAfter time.Time     // the request's bytes must be written before; zero: no limit
 	Robots   bool          // a robots.txt fetch: the body goes to the domain, no Page is made
+	Cookie   string        // the Cookie field to send; "" is none, or the request's own
+	// Cookies takes what the answer sets, before its Page is sent, so that what the page
+	// leads to has it; nil: nothing is kept.
+	Cookies *cookies.Jars
 }
 
 // Conns are the connections of one slot, made and owned by the fetcher package's
@@ -83,6 +88,7 @@ type Outcome struct {
 	Cached    bool      // the HTTP cache answered: the site was not asked
 	Stale     bool      // a kept connection was closed by the peer before any answer: send again, uncounted
 	Bytes     int64
+	Cookies   []cookies.Change // that the answer made
 }
 
 // Page is a fetch for the pipeline to judge: parse, retry, redirect or drop.

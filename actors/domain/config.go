@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/sirupsen/logrus"
 
+	"orbweaver/core/cookies"
 	"orbweaver/core/invariant"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
@@ -38,6 +39,9 @@ type Config struct {
 	// time of day. Default time.Now.
 	Wall  func() time.Time
 	Debug bool // log every answer and the delay that it leads to (AUTOTHROTTLE_DEBUG)
+	// CookiesDebug logs every Cookie field that is sent and every cookie that an answer
+	// changes (COOKIES_DEBUG).
+	CookiesDebug bool
 }
 
 // WithDefaults fills zero fields; Throttle is taken as it is.
@@ -78,7 +82,7 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.Throttle.Validate())...)
 }
 
-// Deps is who `domains` and its domains talk to. All but Checks are required.
+// Deps is who `domains` and its domains talk to. All but Checks and Cookies are required.
 type Deps struct {
 	Scheduler *actor.PID
 	Pipeline  *actor.PID
@@ -89,10 +93,14 @@ type Deps struct {
 	StoreChanges func() uint64
 	Places       Places
 	// Crawl finds a crawl that this node serves, in its incarnation; nil: none.
-	Crawl  func(name string, run int64) *rqueue.Crawl
-	Checks *invariant.Checks // nil checks nothing
-	Table  *Table
-	Log    logrus.FieldLogger
+	Crawl func(name string, run int64) *rqueue.Crawl
+	// Cookies gives the jars of a crawl, shared by all its hosts on the node, and
+	// whether they are kept in the store; nil: it keeps none. The func is nil when no
+	// crawl does.
+	Cookies func(c *rqueue.Crawl) (jars *cookies.Jars, persist bool)
+	Checks  *invariant.Checks // nil checks nothing
+	Table   *Table
+	Log     logrus.FieldLogger
 }
 
 // Places knows which slots are whose. It is a hint that nodes may differ about: the

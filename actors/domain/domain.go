@@ -105,6 +105,7 @@ type work struct {
 	woken     bool            // after the slot's release was asked for
 	gave      bool            // requests were given back for the next owner
 	park      park
+	jar       jar // its cookies
 }
 
 // flight is one request at a fetcher.
@@ -245,7 +246,7 @@ func (d *Domain) onWake(ctx actor.Context, msg *wake) {
 func (d *Domain) work(c *rqueue.Crawl) *work {
 	w := d.find(c)
 	if w == nil {
-		w = &work{crawl: c, more: true, doubt: true}
+		w = &work{crawl: c, more: true, doubt: true, jar: d.jarOf(c)}
 		d.worked = true
 		d.works = append(d.works, w)
 	}
@@ -285,6 +286,9 @@ func (d *Domain) onFetchDone(ctx actor.Context, msg *messages.FetchDone) {
 	d.idle = append(d.idle, msg.Fetcher)
 	now := time.Now()
 	d.learn(now, f, msg.Outcome)
+	if len(msg.Outcome.Cookies) > 0 {
+		d.onCookies(ctx, f, msg.Outcome)
+	}
 	switch {
 	case f.file != nil:
 		d.putCredit(ctx, f.lease.Request.ID)
@@ -427,8 +431,12 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 			}
 		case *rqueue.GiveBack:
 			d.onGivenBack(now, op)
+		case *rqueue.CookiesGet:
+			d.onCookiesRead(now, op)
 		case *rqueue.RobotsPut:
 			d.failed(now, op.Err)
+		case *rqueue.CookiesPut:
+			d.onCookiesSaved(now, op)
 		}
 	}
 	d.step(ctx)

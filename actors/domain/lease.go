@@ -73,6 +73,9 @@ func (d *Domain) onAcquired(ctx actor.Context, now time.Time, op *rqueue.Acquire
 	d.restore(now, op.State)
 	for _, w := range d.works {
 		w.doubt, w.more, w.park.looked = true, true, false
+		if w.jar.persist { // another owner may have stored cookies
+			w.jar.state = jarUnread
+		}
 	}
 }
 

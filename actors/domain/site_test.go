@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"orbweaver/core/cookies"
 	"orbweaver/core/crawl"
 	"orbweaver/core/throttle"
 	"orbweaver/core/weburl"
@@ -26,6 +27,7 @@ type answer struct {
 	retryAfter string
 	limits     *throttle.RateLimitFields
 	location   string
+	setCookie  string
 	body       string // of robots.txt
 	control    string // Cache-Control
 }
@@ -33,6 +35,7 @@ type answer struct {
 // arrival is one request as the site saw it.
 type arrival struct {
 	url      string
+	cookie   string // the field that it came with
 	at       time.Time
 	delay    time.Duration // in force when the domain handed it over
 	handed   time.Time
@@ -145,7 +148,7 @@ func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Ti
 		s.mu.Unlock()
 		return fail(crawl.CauseTooLate)
 	}
-	arr := s.arrive(msg.Slot, &arrival{url: url, at: now, delay: delay, handed: handed, changes: changes, answer: a})
+	arr := s.arrive(msg.Slot, &arrival{url: url, cookie: msg.Cookie, at: now, delay: delay, handed: handed, changes: changes, answer: a})
 	sent(now)
 	alive := c.wait(a.latency)
 	s.leave(host, arr, !alive)
@@ -160,6 +163,10 @@ func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Ti
 	default:
 		out, resp = messages.Outcome{Status: a.status, Latency: a.dial + a.latency, RetryAfter: a.retryAfter, RateLimit: a.limits},
 			&crawl.Response{URL: url, Status: a.status, Body: []byte(a.body)}
+		if a.setCookie != "" && msg.Cookies != nil {
+			jar, _ := cookies.Key(msg.Lease.Request.Meta)
+			out.Cookies = msg.Cookies.Set(jar, url, []string{a.setCookie}, now)
+		}
 		if a.location != "" {
 			resp.Headers = append(resp.Headers, crawl.Header{Name: "Location", Value: a.location})
 		}

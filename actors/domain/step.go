@@ -44,6 +44,11 @@ func (d *Domain) step(ctx actor.Context) {
 		d.setReason(throttle.ReasonRedis)
 		d.wantSlot(ctx, now)
 	case holding:
+		if !d.retryAt.After(now) {
+			for _, w := range d.works {
+				d.saveCookies(ctx, w)
+			}
+		}
 		if d.draining {
 			d.setReason(throttle.ReasonNoWork)
 			d.keepSlot(ctx, now)
@@ -125,6 +130,11 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 				continue
 			}
 			lease := w.buf[0]
+			if w.jar.state != jarReady {
+				d.readCookies(ctx, w)
+				reason = throttle.ReasonRedis
+				break
+			}
 			if !d.cfg.RobotsObey {
 				return &flight{lease: lease, work: w}
 			}
@@ -201,7 +211,11 @@ func (d *Domain) send(ctx actor.Context, f *flight, notAfter time.Time) {
 	d.deps.Checks.Hold(invariant.SlotOverfull, len(d.flights) <= d.cfg.Throttle.Concurrency(), func() string {
 		return fmt.Sprintf("%s has %d requests in flight", d.slot, len(d.flights))
 	})
-	ctx.Request(d.fetcher(ctx), &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, Delay: f.delay, NotAfter: notAfter, Robots: f.work == nil})
+	fetch := &messages.Fetch{Lease: f.lease, Slot: d.slot, Conns: d.conns, Delay: f.delay, NotAfter: notAfter, Robots: f.work == nil}
+	if f.work != nil {
+		fetch.Cookie, fetch.Cookies = d.cookie(f.work, f.lease.Request), f.work.jar.jars
+	}
+	ctx.Request(d.fetcher(ctx), fetch)
 }
 
 // checkSent asserts what a successor relies on: the start after this one, at the delay

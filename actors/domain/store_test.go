@@ -36,6 +36,7 @@ type store struct {
 	commits    map[crawl.ID]int         // guarded by mu; by request, retries included
 	before     func(op rqueue.Op) error // guarded by mu; an error refuses the op
 	puts       []rqueue.RobotsPut       // guarded by mu
+	cookies    []rqueue.Cookie          // guarded by mu; as they were put
 }
 
 // slotKey is a slot's key.
@@ -195,6 +196,10 @@ func setErr(op rqueue.Op, err error) {
 		op.Err = err
 	case *rqueue.RobotsPut:
 		op.Err = err
+	case *rqueue.CookiesGet:
+		op.Err = err
+	case *rqueue.CookiesPut:
+		op.Err = err
 	}
 }
 
@@ -228,6 +233,14 @@ func (s *store) one(op rqueue.Op, now, asked time.Time) {
 			r.robots.Good = true
 		}
 		s.robots[op.Origin] = r
+	case *rqueue.CookiesPut:
+		s.cookies = append(s.cookies, op.Cookies...)
+	case *rqueue.CookiesGet:
+		for _, c := range s.cookies {
+			if slices.Contains(op.Domains, c.Domain) {
+				op.Cookies = append(op.Cookies, c)
+			}
+		}
 	default:
 		s.t.Errorf("store: unknown step %T", op)
 	}

@@ -13,6 +13,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"orbweaver/core/cookies"
 	"orbweaver/core/invariant"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
@@ -35,6 +36,8 @@ type world struct {
 	logs    *logtest.Hook
 	start   time.Time
 	places  *places
+	jars    *cookies.Jars // of every crawl; nil: none. Set before the first wake
+	persist bool
 
 	scheduler, pipeline *actor.PID
 }
@@ -79,6 +82,7 @@ func newWorld(t *testing.T, cfg Config, credits int) *world {
 		NewConns: func() messages.Conns { return newConns() },
 		Places:   w.places,
 		Crawl:    w.store.crawlOf,
+		Cookies:  func(*rqueue.Crawl) (*cookies.Jars, bool) { return w.jars, w.persist },
 		Checks:   invariant.New(func(n invariant.Name, detail string) { t.Errorf("%s: %s", n, detail) }),
 	}
 	require.NoError(t, cfg.Validate())

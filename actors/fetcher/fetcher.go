@@ -72,6 +72,9 @@ func (a *Actor) onFetch(ctx actor.Context, msg *messages.Fetch) {
 	if msg.Robots {
 		done.Robots = resp
 	}
+	if msg.Cookies != nil {
+		done.Outcome.Cookies = keepCookies(msg, resp)
+	}
 	if warn := a.deps.Client.cfg.WarnSize; warn > 0 && max(int64(len(resp.Body)), resp.Wire) > warn {
 		a.log(ctx).WithFields(logrus.Fields{"url": resp.URL, "bytes": len(resp.Body), "wire": resp.Wire}).Warn("response is larger than DOWNLOAD_WARNSIZE")
 	}
@@ -96,6 +99,9 @@ func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Respo
 	if !ok {
 		panic(fmt.Sprintf("fetcher: connections are a %T", msg.Conns))
 	}
+	if msg.Cookie != "" {
+		req = withCookie(req, msg.Cookie)
+	}
 	permit := Permit{NotAfter: msg.NotAfter}
 	if msg.Robots {
 		permit.Head = robots.LimitBytes + 1 // one more tells that a line is cut
@@ -109,13 +115,13 @@ func (a *Actor) fetch(ctx actor.Context, msg *messages.Fetch) (resp *crawl.Respo
 		resp = send(req)
 		return resp, outcome(resp)
 	}
-	return a.throughCache(ctx, msg, send)
+	return a.throughCache(ctx, msg, req, send)
 }
 
 // throughCache fetches what the cache does not answer. The outcome is the site's: what
 // the cache makes of it is the page's.
-func (a *Actor) throughCache(ctx actor.Context, msg *messages.Fetch, send func(*crawl.Request) *crawl.Response) (*crawl.Response, messages.Outcome) {
-	req, name := msg.Lease.Request, "robots"
+func (a *Actor) throughCache(ctx actor.Context, msg *messages.Fetch, req *crawl.Request, send func(*crawl.Request) *crawl.Response) (*crawl.Response, messages.Outcome) {
+	name := "robots"
 	if msg.Lease.Crawl != nil {
 		name = "crawl-" + msg.Lease.Crawl.Name()
 	}
@@ -126,14 +132,15 @@ func (a *Actor) throughCache(ctx actor.Context, msg *messages.Fetch, send func(*
 	if look.Response != nil {
 		return look.Response, outcome(look.Response)
 	}
+	asked := req
 	if len(look.Fields) > 0 {
 		asking := *req
 		asking.Headers = slices.Concat(req.Headers, look.Fields)
-		req = &asking
+		asked = &asking
 	}
-	fetched := send(req)
+	fetched := send(asked)
 	out := outcome(fetched)
-	resp, err := a.deps.Cache.Done(name, msg.Lease.Request, &look, fetched)
+	resp, err := a.deps.Cache.Done(name, req, &look, fetched)
 	if err != nil {
 		a.log(ctx).WithFields(logrus.Fields{"url": req.URL, "err": err}).Warn("answer not stored")
 	}

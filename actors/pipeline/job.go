@@ -28,6 +28,7 @@ type Job struct {
 	SitemapLimits  sitemap.Limits          // zero: the protocol's
 	Blocked        *blocked.Watch          // recognises refusals, and parks their hosts (BLOCKED_PARK); nil: does not
 	Traps          *trap.Detector          // TRAP_ENABLED; nil: off
+	Cookies        bool                    // the crawl keeps cookies
 	CheckHost      func(host string) error // refuses literal addresses that may not be fetched; nil: none
 }
 

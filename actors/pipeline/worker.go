@@ -39,7 +39,8 @@ type worker struct {
 	stats     []policy.Stat
 	probe     crawl.Request // a link while it is looked at
 	reader    trap.Reader
-	now       time.Time // when the page came here
+	now       time.Time             // when the page came here
+	referrers policy.ReferrerPolicy // of the page that is looked at
 }
 
 func newWorker(deps Deps, committer *actor.PID) *worker {
@@ -130,13 +131,38 @@ func (w *worker) try(job *Job, msg *messages.Page) (out *outcome, err error) {
 		return out, nil
 	}
 	action := job.Policy.Decide(msg.Lease.Request, msg.Response, rand.Float64)
-	if action.Kind != policy.Parse && w.refused(job, msg, blocked.UnknownLinks, out) {
-		action = policy.Action{Kind: policy.Ignore}
-	} else if err := w.apply(job, msg, action, out); err != nil {
+	leads, refreshed := w.refresh(job, msg, action.Kind)
+	if (action.Kind != policy.Parse || refreshed) && w.refused(job, msg, blocked.UnknownLinks, out) {
+		w.count(job, msg, policy.Action{Kind: policy.Ignore}, out)
+		return out, nil
+	}
+	if refreshed {
+		action = leads
+	}
+	if err := w.apply(job, msg, action, out); err != nil {
 		return nil, err
 	}
 	w.count(job, msg, action, out)
 	return out, nil
+}
+
+// refresh is where the meta refresh of a page leads that was decided to be parsed or
+// ignored. A page that loads itself again is read: its target would be a duplicate.
+func (w *worker) refresh(job *Job, msg *messages.Page, decided policy.Kind) (a policy.Action, ok bool) {
+	req, resp := msg.Lease.Request, msg.Response
+	if decided != policy.Parse && decided != policy.Ignore || !policy.MayRefresh(resp.Body) {
+		return a, false
+	}
+	page := w.extractor.Page(req, resp)
+	defer w.extractor.Release()
+	if !page.Doc.HTML() {
+		return a, false
+	}
+	a, ok = job.Policy.Refresh(req, resp, page.Doc.Text())
+	if ok && a.Kind == policy.Redirect && job.Fingerprint.Fingerprint(a.Request) == job.Fingerprint.Fingerprint(req) {
+		return a, false
+	}
+	return a, ok
 }
 
 func newOutcome(msg *messages.Page) *outcome {
@@ -193,6 +219,7 @@ func (w *worker) parse(job *Job, msg *messages.Page, out *outcome) error {
 	if err := w.items(job, page, out); err != nil {
 		return err
 	}
+	w.referrers = job.Policy.Referrers(msg.Response)
 	w.links(job, msg.Lease.Request, out)
 	if reason := w.watch(job, msg, page, out); reason != "" {
 		w.park(msg, reason, true, out)
@@ -276,7 +303,7 @@ func (w *worker) wanted(job *Job, found *crawl.Request, t *tally) (string, bool)
 }
 
 func (w *worker) follow(job *Job, parent, found *crawl.Request, host string, index uint32, out *outcome, t *tally) {
-	switch job.Policy.Follow(parent, index, found) {
+	switch job.Policy.Follow(parent, w.referrers, index, found) {
 	case policy.Followed:
 	case policy.TooLong:
 		t.refused++
@@ -307,6 +334,9 @@ func (w *worker) redirect(job *Job, msg *messages.Page, target *crawl.Request, o
 		return
 	}
 	target.Fingerprint = job.Fingerprint.Fingerprint(target)
+	if job.Cookies && msg.Response.Header("Set-Cookie") != "" && target.Fingerprint == job.Fingerprint.Fingerprint(msg.Lease.Request) {
+		target.DontFilter = true // the same URL, now with a cookie: sites ask whether one is kept
+	}
 	out.page.Links = append(out.page.Links, rqueue.Link{Crawl: job.Crawl, Host: host, Request: target})
 }
 

@@ -17,6 +17,7 @@ import (
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/core/blocked"
+	"orbweaver/core/cookies"
 	"orbweaver/core/netguard"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
@@ -45,6 +46,9 @@ type crawlSettings struct {
 	BlockedPark *bool        `json:"blocked_park,omitempty"` // nil, of an older node's crawl: true
 
 	Links *followed `json:"links,omitempty"` // nil, of an older node's crawl: the defaults
+
+	NoCookies      bool `json:"no_cookies,omitempty"`
+	CookiesPersist bool `json:"cookies_persist,omitempty"`
 }
 
 // openCrawl opens a crawl with this node's settings for it.
@@ -56,6 +60,7 @@ func (n *Node) openCrawl(ctx context.Context, spec rqueue.Spec, flush bool) (*rq
 		Traps:       trapConfig(n.cfg),
 		BlockedPark: &n.cfg.Crawl.BlockedPark,
 		Links:       followedBy(n.cfg),
+		NoCookies:   !n.cfg.Fetch.CookiesEnabled, CookiesPersist: n.cfg.Fetch.CookiesPersist,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: encode settings of crawl %s: %w", spec.Name, err)
@@ -93,9 +98,16 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
 	}
+	if !s.NoCookies {
+		jars, err := cookies.New(cookiesConfig(n.cfg))
+		if err != nil {
+			return nil, fmt.Errorf("node: crawl %s: %w", c.Name(), err)
+		}
+		n.jars.Store(c, &crawlJars{jars: jars, persist: s.CookiesPersist})
+	}
 	since, _ := sitemap.ParseTime(s.SitemapSince)
 	job := &jobOf{
-		Crawl: c, Spider: defaultSpider(n.cfg, s.Links), Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg),
+		Crawl: c, Spider: defaultSpider(n.cfg, s.Links), Scope: scope, Policy: p, Fingerprint: fingerprinter(n.cfg), Cookies: !s.NoCookies,
 		Sitemaps: len(s.Sitemap) > 0, RobotsSitemaps: slices.Contains(s.Sitemap, robotsSitemaps), SitemapLimits: sitemap.Limits{Since: since},
 	}
 	if s.Traps != nil {
@@ -108,6 +120,21 @@ func (n *Node) addJob(ctx context.Context, c *rqueue.Crawl) (*jobOf, error) {
 	}
 	n.jobs.Store(c, job)
 	return job, nil
+}
+
+// crawlJars are the cookies of one crawl on this node.
+type crawlJars struct {
+	jars    *cookies.Jars
+	persist bool
+}
+
+// cookiesOf gives the cookies of a crawl; nil: it keeps none.
+func (n *Node) cookiesOf(c *rqueue.Crawl) (jars *cookies.Jars, persist bool) {
+	if j, ok := n.jars.Load(c); ok {
+		cj := j.(*crawlJars) //nolint:forcetypeassert // only jars are stored
+		return cj.jars, cj.persist
+	}
+	return nil, false
 }
 
 // seedReader reads a crawl's start_urls.

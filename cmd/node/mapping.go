@@ -12,6 +12,7 @@ import (
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/config"
+	"orbweaver/core/cookies"
 	"orbweaver/core/httpcache"
 	"orbweaver/core/policy"
 	"orbweaver/core/robots"
@@ -55,7 +56,7 @@ func domainConfig(cfg *config.Config) domain.Config {
 	return domain.Config{
 		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
 		RobotsObey: cfg.Robots.Obey, RobotsAgent: robotsAgent(cfg), RobotsMaxAge: cfg.Robots.CacheMax, RobotsMinAge: cfg.Robots.CacheMin,
-		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, Wall: clockHook(os.Environ()),
+		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, CookiesDebug: cfg.Fetch.CookiesDebug, Wall: clockHook(os.Environ()),
 	}.WithDefaults()
 }
 
@@ -158,13 +159,22 @@ func rqueueConfig(cfg *config.Config, id string, exclusive bool) rqueue.Config {
 	}
 }
 
+func cookiesConfig(cfg *config.Config) cookies.Config {
+	c := cookies.Default()
+	c.MaxBytes = int(cfg.Fetch.CookiesMaxSize)
+	return c
+}
+
 func policyConfig(cfg *config.Config) policy.Config {
 	r, f := cfg.Retry, cfg.Fetch
+	referrers, _ := policy.ParseReferrerPolicy(f.ReferrerPolicy) // the registry knows the same names
 	return policy.Config{
 		RetryEnabled: r.Enabled, RetryTimes: r.Times, RetryHTTPCodes: r.HTTPCodes, RetryBusyTimes: r.BusyTimes,
 		BackoffBase: r.BackoffBase, BackoffMax: r.BackoffMax, RetryPriorityAdjust: r.PriorityAdjust,
 		RetryAfterMax:   cfg.Throttle.RetryAfterMax,
 		RedirectEnabled: f.RedirectEnabled, RedirectMaxTimes: f.RedirectMaxTimes, RedirectPriorityAdjust: f.RedirectPriorityAdjust,
+		MetaRefreshEnabled: f.MetaRefreshEnabled, MetaRefreshMaxDelay: f.MetaRefreshMaxDelay, MetaRefreshIgnoreTags: f.MetaRefreshIgnoreTags,
+		RefererEnabled: f.RefererEnabled, ReferrerPolicy: referrers,
 		HTTPErrorAllowAll: cfg.Crawl.HTTPErrorAllowAll, HTTPErrorAllowedCodes: cfg.Crawl.HTTPErrorAllowedCodes,
 	}
 }

@@ -50,6 +50,7 @@ type Node struct {
 	scheduler, domains, pipeline *actor.PID
 
 	jobs sync.Map // *rqueue.Crawl -> *pipeline.Job
+	jars sync.Map // *rqueue.Crawl -> *crawlJars, stored before its job
 
 	crawlsChanged chan struct{} // a hint that a crawl was made
 
@@ -159,7 +160,7 @@ func (n *Node) startActors() error {
 		return domain.NewSupervisor(domainCfg, domain.Deps{
 			Scheduler: n.scheduler, Pipeline: n.pipeline, Fetcher: fetcherProps,
 			NewConns: n.client.Conns, StoreChanges: n.frontier.StoreChanges, Table: n.table, Log: n.log,
-			Places: n.places, Crawl: n.crawlOf, Checks: n.checks,
+			Places: n.places, Crawl: n.crawlOf, Cookies: n.cookiesOf, Checks: n.checks,
 		})
 	})
 	return err

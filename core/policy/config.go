@@ -42,6 +42,22 @@ type Config struct {
 	// RedirectPriorityAdjust: REDIRECT_PRIORITY_ADJUST, default +2.
 	RedirectPriorityAdjust int
 
+	// MetaRefreshEnabled: METAREFRESH_ENABLED, default true: the meta refresh of an
+	// HTML page is followed as a redirect is.
+	MetaRefreshEnabled bool
+	// MetaRefreshMaxDelay: METAREFRESH_MAXDELAY, a refresh after so long or longer is
+	// not followed. Default 100 s; 0 follows none.
+	MetaRefreshMaxDelay time.Duration
+	// MetaRefreshIgnoreTags: METAREFRESH_IGNORE_TAGS, elements in which a refresh does
+	// not count. Default noscript.
+	MetaRefreshIgnoreTags []string
+
+	// RefererEnabled: REFERER_ENABLED, default true: requests name the page that led
+	// to them, as ReferrerPolicy has it.
+	RefererEnabled bool
+	// ReferrerPolicy: REFERRER_POLICY, where a page has no Referrer-Policy field.
+	ReferrerPolicy ReferrerPolicy
+
 	// HTTPErrorAllowAll: HTTPERROR_ALLOW_ALL, default false: only 2xx are parsed.
 	HTTPErrorAllowAll bool
 	// HTTPErrorAllowedCodes: HTTPERROR_ALLOWED_CODES, statuses parsed all the same.
@@ -70,6 +86,10 @@ func Default() Config {
 		RedirectEnabled:        true,
 		RedirectMaxTimes:       20,
 		RedirectPriorityAdjust: 2,
+		MetaRefreshEnabled:     true,
+		MetaRefreshMaxDelay:    100 * time.Second,
+		MetaRefreshIgnoreTags:  []string{"noscript"},
+		RefererEnabled:         true,
 		URLLengthLimit:         2083,
 	}
 }
@@ -95,6 +115,10 @@ func (c Config) Validate() error {
 	wait("RETRY_BACKOFF_BASE", c.BackoffBase)
 	wait("RETRY_BACKOFF_MAX", c.BackoffMax)
 	wait("RETRY_AFTER_MAX", c.RetryAfterMax)
+	wait("METAREFRESH_MAXDELAY", c.MetaRefreshMaxDelay)
+	if c.ReferrerPolicy > UnsafeURL {
+		problems = append(problems, fmt.Errorf("policy: REFERRER_POLICY is %d: want a policy", c.ReferrerPolicy))
+	}
 	if c.BackoffBase > c.BackoffMax {
 		problems = append(problems, fmt.Errorf("policy: RETRY_BACKOFF_BASE is %s, more than RETRY_BACKOFF_MAX, %s", c.BackoffBase, c.BackoffMax))
 	}

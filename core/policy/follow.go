@@ -14,8 +14,9 @@ const (
 
 // Follow makes found, of which the spider set URL and maybe more, the index-th
 // request that the page of parent produced: it sets ID, Depth and Referer and
-// adjusts Priority. When it refuses, found is as it was.
-func (p *Policy) Follow(parent *crawl.Request, index uint32, found *crawl.Request) Refusal {
+// adjusts Priority. referrers is Referrers of that page. When it refuses, found is as
+// it was.
+func (p *Policy) Follow(parent *crawl.Request, referrers ReferrerPolicy, index uint32, found *crawl.Request) Refusal {
 	depth := parent.Depth + 1
 	if p.cfg.DepthLimit > 0 && int(depth) > p.cfg.DepthLimit {
 		return TooDeep
@@ -25,7 +26,7 @@ func (p *Policy) Follow(parent *crawl.Request, index uint32, found *crawl.Reques
 	}
 	found.ID = crawl.DeriveID(parent.ID, index)
 	found.Depth = depth
-	found.Referer = Referrer(parent.URL, found.URL)
+	found.Referer = p.referer(referrers, parent.URL, found.URL, found.Meta)
 	if p.cfg.DepthPriority != 0 {
 		found.Priority = addPriority(found.Priority, -int(depth)*p.cfg.DepthPriority)
 	}

@@ -1,4 +1,4 @@
-// Package policy decides what becomes of a fetch (Decide) and of a link
+// Package policy decides what becomes of a fetch (Decide, Refresh) and of a link
 // (Follow): parse, ignore, redirect, retry or give up, by the rules of Scrapy's
 // redirect, retry and HTTP error middlewares and with this product's back-off.
 // It also names the counters of each outcome as Scrapy does. The main type is
@@ -125,13 +125,14 @@ func (p *Policy) isAllowed(status int, d directives) bool {
 
 // directives are the keys of a request's meta that Scrapy's middlewares obey.
 type directives struct {
-	DontRedirect         bool  `json:"dont_redirect"`
-	RedirectTTL          *int  `json:"redirect_ttl"` // redirects allowed in all
-	DontRetry            bool  `json:"dont_retry"`
-	MaxRetryTimes        *int  `json:"max_retry_times"`
-	PriorityAdjust       *int  `json:"priority_adjust"` // of retries
-	HandleHTTPStatusAll  bool  `json:"handle_httpstatus_all"`
-	HandleHTTPStatusList []int `json:"handle_httpstatus_list"`
+	DontRedirect         bool    `json:"dont_redirect"`
+	RedirectTTL          *int    `json:"redirect_ttl"` // redirects allowed in all
+	DontRetry            bool    `json:"dont_retry"`
+	MaxRetryTimes        *int    `json:"max_retry_times"`
+	PriorityAdjust       *int    `json:"priority_adjust"` // of retries
+	HandleHTTPStatusAll  bool    `json:"handle_httpstatus_all"`
+	HandleHTTPStatusList []int   `json:"handle_httpstatus_list"`
+	ReferrerPolicy       *string `json:"referrer_policy"`
 }
 
 // readDirectives reads what it can: meta belongs to the user, and a key of

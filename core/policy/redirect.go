@@ -35,12 +35,18 @@ func (p *Policy) redirect(req *crawl.Request, resp *crawl.Response, d directives
 		}
 		return Action{Kind: Ignore, Reason: "redirect not followed: " + err.Error()}, true
 	}
+	return p.follow(req, resp, d, target, becomesGet(resp.Status, req.MethodOrGet())), true
+}
+
+// follow gives the request for where an answer leads, with what of its fields may go
+// there, or gives up past the redirects in a row.
+func (p *Policy) follow(req *crawl.Request, resp *crawl.Response, d directives, target string, get bool) Action {
 	ttl := p.cfg.RedirectMaxTimes
 	if d.RedirectTTL != nil {
 		ttl = min(ttl, *d.RedirectTTL)
 	}
 	if int(req.Redirects) >= ttl {
-		return Action{Kind: Dead, Cause: crawl.CauseRedirects, Reason: "max redirections reached"}, true
+		return Action{Kind: Dead, Cause: crawl.CauseRedirects, Reason: "max redirections reached"}
 	}
 	next := *req
 	next.ID = crawl.DeriveID(req.ID, RedirectIndex)
@@ -48,21 +54,21 @@ func (p *Policy) redirect(req *crawl.Request, resp *crawl.Response, d directives
 	next.Redirects++
 	next.Attempts, next.Busy = 0, 0
 	next.Priority = addPriority(req.Priority, p.cfg.RedirectPriorityAdjust)
-	next.Referer = Referrer(req.URL, target)
+	next.Referer = p.referer(p.Referrers(resp), req.URL, target, req.Meta)
 	next.Fingerprint = crawl.Fingerprint{}
 	next.Headers = slices.Clone(req.Headers)
-	if becomesGet(resp.Status, req.MethodOrGet()) {
+	if get {
 		next.Method, next.Body = "GET", nil
 		dropHeaders(&next, "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location")
 	}
 	dropHeaders(&next, "Referer")
 	if weburl.Origin(req.URL) != weburl.Origin(target) {
-		dropHeaders(&next, "Authorization")
+		dropHeaders(&next, "Authorization", "Proxy-Authorization")
 	}
 	if !sameCookies(req.URL, target) {
 		dropHeaders(&next, "Cookie")
 	}
-	return Action{Kind: Redirect, Request: &next}, true
+	return Action{Kind: Redirect, Request: &next}
 }
 
 // redirectTarget joins a Location to the URL it came from. A Location without a
@@ -117,32 +123,6 @@ func becomesGet(status int, method string) bool {
 // not from https to http.
 func sameCookies(from, to string) bool {
 	return weburl.Host(from) == weburl.Host(to) && (!isSecure(from) || isSecure(to))
-}
-
-func isSecure(url string) bool { return strings.HasPrefix(url, "https:") }
-
-// Referrer is what the Referer header of a request for to says when from led
-// there (no-referrer-when-downgrade, Scrapy's default): from without fragment,
-// user and password, or "" from https to http.
-func Referrer(from, to string) string {
-	if isSecure(from) && !isSecure(to) {
-		return ""
-	}
-	if i := strings.IndexByte(from, '#'); i >= 0 {
-		from = from[:i]
-	}
-	scheme, rest, ok := strings.Cut(from, "://")
-	if !ok {
-		return ""
-	}
-	end := strings.IndexAny(rest, "/?")
-	if end < 0 {
-		end = len(rest)
-	}
-	if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
-		return scheme + "://" + rest[at+1:]
-	}
-	return from
 }
 
 // lastHeader gives the last field of that name: Scrapy's choice where a

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,7 @@ type vector struct {
 	Response struct {
 		Status  int
 		Headers [][2]string
+		Body    string
 	}
 	Events []struct {
 		Status    int
@@ -99,7 +101,11 @@ func (r vectorRequest) request(t *testing.T) *crawl.Request {
 
 func vectors(t *testing.T, kinds string) []vector {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "policy.json"))
+	dir := os.Getenv("ORBWEAVER_VECTORS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "testdata", "vectors")
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "policy.json"))
 	require.NoError(t, err)
 	var file struct{ Cases []json.RawMessage }
 	require.NoError(t, json.Unmarshal(raw, &file))
@@ -128,9 +134,17 @@ func scrapyPolicy(t *testing.T, v *vector) *policy.Policy {
 		"RETRY_TIMES": &cfg.RetryTimes, "RETRY_HTTP_CODES": &cfg.RetryHTTPCodes, "RETRY_PRIORITY_ADJUST": &cfg.RetryPriorityAdjust,
 		"REDIRECT_MAX_TIMES": &cfg.RedirectMaxTimes, "HTTPERROR_ALLOWED_CODES": &cfg.HTTPErrorAllowedCodes,
 		"HTTPERROR_ALLOW_ALL": &cfg.HTTPErrorAllowAll, "DEPTH_LIMIT": &cfg.DepthLimit, "DEPTH_PRIORITY": &cfg.DepthPriority,
-		"URLLENGTH_LIMIT": &cfg.URLLengthLimit,
+		"URLLENGTH_LIMIT": &cfg.URLLengthLimit, "METAREFRESH_IGNORE_TAGS": &cfg.MetaRefreshIgnoreTags,
+		"METAREFRESH_ENABLED": &cfg.MetaRefreshEnabled, "REDIRECT_ENABLED": &cfg.RedirectEnabled, "RETRY_ENABLED": &cfg.RetryEnabled,
+		"REDIRECT_PRIORITY_ADJUST": &cfg.RedirectPriorityAdjust,
 	}
 	for name, raw := range v.Settings {
+		if name == "METAREFRESH_MAXDELAY" {
+			var seconds float64
+			require.NoError(t, json.Unmarshal(raw, &seconds))
+			cfg.MetaRefreshMaxDelay = time.Duration(seconds * float64(time.Second))
+			continue
+		}
 		require.Contains(t, fields, name)
 		require.NoError(t, json.Unmarshal(raw, fields[name]))
 	}
@@ -161,6 +175,29 @@ func sent(req *crawl.Request) map[string]string {
 	return out
 }
 
+// requireRequest wants a redirect to a request.
+func requireRequest(t *testing.T, want *vectorRequest, got policy.Action) {
+	t.Helper()
+	require.Equal(t, policy.Redirect, got.Kind, got.Reason)
+	next := got.Request
+	// A browser's URL has a path where Python's may have none.
+	require.Equal(t, strings.TrimSuffix(want.URL, "/"), strings.TrimSuffix(next.URL, "/"))
+	require.Equal(t, want.Method, next.MethodOrGet())
+	require.Equal(t, want.Priority, next.Priority)
+	require.Equal(t, want.DontFilter, next.DontFilter)
+	body, err := base64.StdEncoding.DecodeString(want.BodyB64)
+	require.NoError(t, err)
+	require.Equal(t, string(body), string(next.Body))
+	wantHeaders := map[string]string{}
+	for _, h := range want.Headers {
+		wantHeaders[h[0]] = h[1]
+	}
+	require.Equal(t, wantHeaders, sent(next))
+	c := want.counters(t)
+	require.Equal(t, c.RedirectTimes, next.Redirects)
+	require.Equal(t, c.Depth, next.Depth)
+}
+
 func TestRedirectVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectors(t, "redirect_") {
@@ -171,30 +208,39 @@ func TestRedirectVectors(t *testing.T) {
 			got := scrapyPolicy(t, &v).Decide(req, &crawl.Response{Status: v.Response.Status, Headers: headers(v.Response.Headers)}, nil)
 			switch want.Action {
 			case "request":
-				require.Equal(t, policy.Redirect, got.Kind, got.Reason)
-				next := got.Request
-				// A browser's URL has a path where Python's may have none.
-				require.Equal(t, strings.TrimSuffix(want.Request.URL, "/"), strings.TrimSuffix(next.URL, "/"))
-				require.Equal(t, want.Request.Method, next.MethodOrGet())
-				require.Equal(t, want.Request.Priority, next.Priority)
-				require.Equal(t, want.Request.DontFilter, next.DontFilter)
-				body, err := base64.StdEncoding.DecodeString(want.Request.BodyB64)
-				require.NoError(t, err)
-				require.Equal(t, string(body), string(next.Body))
-				wantHeaders := map[string]string{}
-				for _, h := range want.Request.Headers {
-					wantHeaders[h[0]] = h[1]
-				}
-				require.Equal(t, wantHeaders, sent(next))
-				c := want.Request.counters(t)
-				require.Equal(t, c.RedirectTimes, next.Redirects)
-				require.Equal(t, c.Depth, next.Depth)
+				requireRequest(t, &want.Request, got)
 			case "response", "error":
 				// A target that cannot be followed leaves the response, which
 				// spiders do not get. Scrapy raises for some of them.
 				require.Equal(t, policy.Ignore, got.Kind)
 			case "drop":
 				require.Equal(t, policy.Dead, got.Kind)
+				require.Equal(t, crawl.CauseRedirects, got.Cause)
+			default:
+				t.Fatalf("unknown action %q", want.Action)
+			}
+		})
+	}
+}
+
+func TestMetaRefreshVectors(t *testing.T) {
+	t.Parallel()
+	for _, v := range vectors(t, "metarefresh_") {
+		t.Run(v.Kind+"/"+v.ID, func(t *testing.T) {
+			t.Parallel()
+			want := v.want()
+			req := v.Request.request(t)
+			p := scrapyPolicy(t, &v)
+			resp := &crawl.Response{Status: v.Response.Status, Headers: headers(v.Response.Headers)}
+			require.Contains(t, []policy.Kind{policy.Parse, policy.Ignore}, p.Decide(req, resp, nil).Kind)
+			got, ok := p.Refresh(req, resp, []byte(v.Response.Body))
+			switch want.Action {
+			case "request":
+				require.True(t, ok)
+				requireRequest(t, &want.Request, got)
+			case "response":
+				require.False(t, ok)
+			case "drop":
 				require.Equal(t, crawl.CauseRedirects, got.Cause)
 			default:
 				t.Fatalf("unknown action %q", want.Action)
@@ -266,9 +312,6 @@ func TestHTTPErrorVectors(t *testing.T) {
 func TestFollowVectors(t *testing.T) {
 	t.Parallel()
 	for _, v := range append(vectors(t, "depth_"), vectors(t, "urllength_")...) {
-		if v.want().Error == "NotConfigured" {
-			continue // URLLENGTH_LIMIT 0 turns Scrapy's middleware off; TestFollow has it
-		}
 		t.Run(v.Kind+"/"+v.ID, func(t *testing.T) {
 			t.Parallel()
 			p := scrapyPolicy(t, &v)
@@ -276,7 +319,7 @@ func TestFollowVectors(t *testing.T) {
 			var kept []vectorRequest
 			for i := range v.Found {
 				found := v.Found[i].request(t)
-				if p.Follow(parent, uint32(i), found) != policy.Followed {
+				if p.Follow(parent, policy.NoReferrerWhenDowngrade, uint32(i), found) != policy.Followed {
 					continue
 				}
 				require.Equal(t, crawl.DeriveID(parent.ID, uint32(i)), found.ID)
@@ -286,7 +329,11 @@ func TestFollowVectors(t *testing.T) {
 				}
 			}
 			var want []vectorRequest
-			for _, k := range v.want().Kept {
+			unlimited := v.want().Kept
+			if v.want().Error == "NotConfigured" { // limit 0: Scrapy's middleware is off
+				unlimited = v.Found
+			}
+			for _, k := range unlimited {
 				want = append(want, vectorRequest{URL: k.URL, Priority: k.Priority})
 			}
 			require.Equal(t, want, kept)

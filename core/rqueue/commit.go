@@ -21,7 +21,7 @@ const (
 	EndDone   End = iota // items stored, request done
 	EndRetry             // to the delayed queue as Page.Retry
 	EndDead              // to the dead letters with Page.Cause
-	EndParked            // the same while its host is parked, else it waits again (rule 22)
+	EndParked            // the same while its host is parked, else it waits again (rule 23)
 )
 
 // Page is the outcome of one leased request: its new links and how its lease ends.

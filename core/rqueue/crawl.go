@@ -312,6 +312,7 @@ func (c *Crawl) flushShard(ctx context.Context, sh *shardKeys, run string) error
 			a.key(sh.known)
 			a.key(sh.index)
 			a.key(c.keys.state)
+			a.key(sh.cookies)
 			a.str(run)
 			a.str(sh.prefix)
 			a.int(flushBatch)

@@ -28,6 +28,7 @@ import (
 //	<c>:dupefilter                  SET     40-hex fingerprints, only when shared with scrapy-redis
 //	<c>:{s}:hosts                   ZSET    host -> when someone must look at it, unix ms
 //	<c>:{s}:run, <c>:{s}:known      STRING  the crawl's incarnation; SET of every host ever
+//	<c>:{s}:cookies                 HASH    domain -> its cookies, a line each; only with COOKIES_PERSIST
 //	<c>:{s}:<host>:requests         ZSET    waiting entries -> order
 //	<c>:{s}:<host>:delayed          ZSET    entries -> due, unix ms
 //	<c>:{s}:<host>:leased           HASH    id -> request token, entry
@@ -52,6 +53,7 @@ type hostKeys struct {
 // shardKeys are the keys of one shard of a crawl.
 type shardKeys struct {
 	index, run, known any
+	cookies           any
 	prefix            string // <c>:{s}:
 }
 
@@ -78,7 +80,7 @@ func newCrawlKeys(name string, shards int, shardOf func(string) int) *crawlKeys 
 	}
 	for s := range k.shards {
 		p := name + ":{" + strconv.Itoa(s) + "}:"
-		k.shards[s] = shardKeys{prefix: p, index: p + "hosts", run: p + "run", known: p + "known"}
+		k.shards[s] = shardKeys{prefix: p, index: p + "hosts", run: p + "run", known: p + "known", cookies: p + "cookies"}
 	}
 	return k
 }

@@ -106,7 +106,7 @@ type Lease struct {
 	DelayedIn  time.Duration // out: until the first delayed one is due; < 0: none
 	StoredNext time.Time     // out: as Reserve's; zero when nothing was leased
 	Deadline   time.Time     // out
-	Parked     string        // out: why the host is parked: nothing may be sent; "": it is not (rule 22)
+	Parked     string        // out: why the host is parked: nothing may be sent; "": it is not (rule 23)
 }
 
 // Leased is one request in this node's hands.

@@ -37,6 +37,7 @@ type scripts struct {
 	deleteEnd, seedHosts, audit             *script
 	forget, replay, park, unpark            *script
 	robotsGet, robotsPut                    *script
+	cookiesGet, cookiesPut                  *script
 	exportRead, exportAck, exportRelease    *script
 
 	all []*script
@@ -53,7 +54,8 @@ func (s *scripts) named() map[string]**script {
 		"flush_begin": &s.flushBegin, "flush_shard": &s.flushShard, "flush_end": &s.flushEnd,
 		"delete_end": &s.deleteEnd, "seed_hosts": &s.seedHosts, "audit": &s.audit,
 		"forget": &s.forget, "replay": &s.replay, "park": &s.park, "unpark": &s.unpark,
-		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "export_ack": &s.exportAck,
+		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "cookies_get": &s.cookiesGet, "cookies_put": &s.cookiesPut,
+		"export_ack":  &s.exportAck,
 		"export_read": &s.exportRead, "export_release": &s.exportRelease,
 	}
 }

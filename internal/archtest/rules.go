@@ -27,6 +27,7 @@ func rules() map[string][]string {
 		"core/throttle":  {},
 		"core/trap":      {},
 		"core/weburl":    {"core/crawl"},
+		"core/cookies":   {"core/weburl"},
 		"core/spider":    {"core/crawl", "core/robots", "core/weburl"},
 		"core/seeds":     {"core/crawl", "core/weburl"},
 		"core/policy":    {"core/crawl", "core/weburl", "core/throttle"},

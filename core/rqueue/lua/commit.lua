@@ -2,7 +2,7 @@
 -- ARGV[1] now or ''   ARGV[2] groups; a group is one crawl:
 --   KEYS  totals HASH, stats HASH, state HASH [, items LIST] [, export LIST]
 --   ARGV  run, stats, hosts, 1 to push items, 1 to export them, hosts to park; then for each stat: name, addend
---   then for each host to park: host, reason       the first reason of a host stays (rule 22)
+--   then for each host to park: host, reason       the first reason of a host stays (rule 23)
 --   then for each host:
 --     KEYS  leased HASH, meta HASH, index ZSET, requests ZSET, delayed ZSET, dead LIST
 --     ARGV  host, pages; then for each page: id, request token, and

@@ -1,5 +1,5 @@
 -- flush_shard: begin the shard's new run and delete some of its hosts (rule 14).
--- KEYS[1] run STRING   KEYS[2] known SET   KEYS[3] index ZSET   KEYS[4] state HASH
+-- KEYS[1] run STRING   KEYS[2] known SET   KEYS[3] index ZSET   KEYS[4] state HASH   KEYS[5] cookies HASH
 -- ARGV[1] new run      ARGV[2] prefix of a host's keys, ends in ':'   ARGV[3] hosts, at most
 -- The keys of a host are named here from those in known: they share the shard's hash tag.
 -- While hosts are left the run ends in '!', which no script takes for its own.
@@ -9,6 +9,7 @@ local run = ARGV[1]
 if call('HGET', KEYS[4], 'flush') ~= run or call('GET', KEYS[1]) == run then return -1 end
 call('DEL', KEYS[1]) -- a full store allows this write, and then what follows a write
 call('SET', KEYS[1], run .. '!')
+call('UNLINK', KEYS[5])
 local hosts = call('SRANDMEMBER', KEYS[2], ARGV[3])
 for i = 1, #hosts do
   local h = ARGV[2] .. hosts[i] .. ':'

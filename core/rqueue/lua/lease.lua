@@ -1,5 +1,5 @@
 -- lease: due retries become waiting, then up to max waiting requests are leased (rules 4, 11, 12).
--- Of a parked host every retry is due, and the reason is told (rule 22).
+-- Of a parked host every retry is due, and the reason is told (rule 23).
 -- KEYS[1] slot HASH      KEYS[2] requests ZSET entry -> order   KEYS[3] delayed ZSET entry -> due, unix ms
 -- KEYS[4] leased HASH id -> request token .. entry              KEYS[5] index ZSET
 -- KEYS[6] run STRING     KEYS[7] state HASH                     KEYS[8] totals HASH

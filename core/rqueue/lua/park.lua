@@ -1,4 +1,4 @@
--- park: put a host aside (rule 22). The first reason stays.
+-- park: put a host aside (rule 23). The first reason stays.
 -- KEYS[1] state HASH   KEYS[2] stats HASH   KEYS[3] index ZSET
 -- KEYS[4] requests ZSET   KEYS[5] delayed ZSET
 -- ARGV[1] now or ''   ARGV[2] host   ARGV[3] run   ARGV[4] reason

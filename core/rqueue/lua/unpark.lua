@@ -1,4 +1,4 @@
--- unpark: a host is parked no more, and its parked dead letters wait again (rule 22).
+-- unpark: a host is parked no more, and its parked dead letters wait again (rule 23).
 -- KEYS[1] state HASH   KEYS[2] dead LIST   KEYS[3] requests ZSET
 -- KEYS[4] index ZSET   KEYS[5] meta HASH   KEYS[6] totals HASH
 -- ARGV[1] now or ''   ARGV[2] host   ARGV[3] run   ARGV[4] queue class p, f or l
