@@ -8,10 +8,12 @@
 package config
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 // Config is the effective settings of one process. Its values are within the
@@ -150,7 +152,12 @@ type Fetch struct {
 	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
 	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES
-	AllowPrivate       bool           // ALLOW_PRIVATE
+
+	AllowPrivate bool                 // ALLOW_PRIVATE
+	AddressAllow []netip.Prefix       // ADDRESS_ALLOW
+	AddressDeny  []netip.Prefix       // ADDRESS_DENY
+	AllowedPorts []netguard.PortRange // ALLOWED_PORTS; none: all but those of other protocols
+	NAT64Prefix  []netip.Prefix       // NAT64_PREFIX
 
 	RedirectEnabled        bool // REDIRECT_ENABLED
 	RedirectMaxTimes       int  // REDIRECT_MAX_TIMES
@@ -262,6 +269,13 @@ func (c *Config) Source(name string) string {
 // alike, as scrapy-redis does.
 func Key(template, crawlName string) string {
 	return strings.NewReplacer("%(name)s", crawlName, "%(spider)s", crawlName).Replace(template)
+}
+
+// Guard is what the HTTP client may connect to.
+func (f Fetch) Guard() netguard.Policy {
+	return netguard.Policy{
+		AllowPrivate: f.AllowPrivate, Allow: f.AddressAllow, Deny: f.AddressDeny, NAT64: f.NAT64Prefix, Ports: f.AllowedPorts,
+	}
 }
 
 // Agent is the User-Agent to send: USER_AGENT with the version and the contact

@@ -141,6 +141,22 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc:   "Fetch from loopback and private addresses too. Without it a page on the web cannot steer the crawler into your network.",
 		value: boolValue{&c.AllowPrivate},
 	}, {
+		Name: "ADDRESS_ALLOW", Path: "fetch.address_allow",
+		Doc:   "Addresses and networks (10.1.0.0/16) that may be fetched from whatever else is said; ADDRESS_DENY alone is stronger.",
+		value: prefixesValue{p: &c.AddressAllow},
+	}, {
+		Name: "ADDRESS_DENY", Path: "fetch.address_deny",
+		Doc:   "Addresses and networks that are never fetched from.",
+		value: prefixesValue{p: &c.AddressDeny},
+	}, {
+		Name: "ALLOWED_PORTS", Path: "fetch.allowed_ports",
+		Doc:   "The only ports fetched from (80,443,8000-8999). Empty: all but those of other protocols, which browsers refuse too; 1-65535: all.",
+		value: portsValue{&c.AllowedPorts},
+	}, {
+		Name: "NAT64_PREFIX", Path: "fetch.nat64_prefix",
+		Doc:   "IPv6 prefixes by which this network reaches IPv4 (RFC 6052), apart from 64:ff9b::/96: what is inside is judged.",
+		value: prefixesValue{&c.NAT64Prefix, true},
+	}, {
 		Name: "REDIRECT_ENABLED", Path: "fetch.redirect_enabled", Default: "true", Scrapy: "True",
 		Doc:   "Follow redirects; each is a new request that waits for its own site's turn.",
 		value: boolValue{&c.RedirectEnabled},

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 func TestValues(t *testing.T) {
@@ -56,6 +58,20 @@ func TestValues(t *testing.T) {
 		{"DOWNLOAD_MAXSIZE", "9223372036854775807GiB", nil, "out of range"},
 		{"DOWNLOAD_MAXSIZE", "-9223372036854775808KiB", nil, "out of range"},
 		{"DOWNLOAD_MAXSIZE", "2MB", nil, "is not a size"},
+
+		{"ADDRESS_ALLOW", "10.1.2.3, 10.1.2.3/8,fd00::1/8", []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, ""},
+		{"ADDRESS_ALLOW", "", []netip.Prefix(nil), ""},
+		{"ADDRESS_DENY", "example.org", nil, `"example.org" is no network: write an address`},
+		{"ADDRESS_DENY", "fe80::1%lo", nil, "is no network"},
+		{"ADDRESS_DENY", "10.0.0.0/33", nil, "is no network"},
+		{"NAT64_PREFIX", "64:ff9b:1::/48", []netip.Prefix{netip.MustParsePrefix("64:ff9b:1::/48")}, ""},
+		{"NAT64_PREFIX", "10.0.0.0/32", nil, "is no translator's prefix"},
+		{"NAT64_PREFIX", "2001:db8::/50", nil, "is no translator's prefix"},
+		{"ALLOWED_PORTS", "80, 443,8000-8999", []netguard.PortRange{{First: 80, Last: 80}, {First: 443, Last: 443}, {First: 8000, Last: 8999}}, ""},
+		{"ALLOWED_PORTS", "", []netguard.PortRange(nil), ""},
+		{"ALLOWED_PORTS", "0", nil, "is no list of ports"},
+		{"ALLOWED_PORTS", "9-1", nil, "is no list of ports"},
+		{"ALLOWED_PORTS", "http", nil, "is no list of ports"},
 
 		{"SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.PriorityQueue", "PriorityQueue", ""},
 		{"SCHEDULER_QUEUE_CLASS", "SpiderQueue", "FifoQueue", ""},

@@ -20,7 +20,7 @@ func connectCause(err error) crawl.Cause {
 		handshake *handshakeError
 	)
 	switch {
-	case errors.As(err, &forbidden):
+	case errors.As(err, &forbidden), errors.Is(err, netguard.ErrPort):
 		return crawl.CauseForbidden
 	case errors.Is(err, context.Canceled):
 		return crawl.CauseCancelled

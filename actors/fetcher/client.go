@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 
 	"orbweaver/core/crawl"
-	"orbweaver/core/netguard"
 )
 
 const (
@@ -36,7 +35,6 @@ const (
 // use; it starts no goroutines and needs no closing.
 type Client struct {
 	cfg      Config
-	guard    netguard.Policy
 	tls      *tls.Config
 	maxSize  int64
 	defaults []crawl.Header // User-Agent, DefaultHeaders, Accept-Encoding
@@ -58,7 +56,6 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg:     cfg,
-		guard:   netguard.Policy{AllowPrivate: cfg.AllowPrivate},
 		maxSize: cfg.MaxSize,
 		tls: &tls.Config{
 			MinVersion:         tls.VersionTLS12,

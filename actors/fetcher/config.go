@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 // Resolver turns a host name into addresses, in the order in which they are to
@@ -62,8 +63,9 @@ type Config struct {
 	// DefaultHeaders are sent, in this order, unless a request has its own field
 	// of that name. nil is Scrapy's Accept and Accept-Language.
 	DefaultHeaders []crawl.Header
-	// AllowPrivate also allows loopback, private and link-local addresses.
-	AllowPrivate bool
+	// Guard is which addresses and ports may be connected to. The zero value
+	// allows public addresses, on all ports but those of other protocols.
+	Guard netguard.Policy
 	// Roots are the certificate authorities that servers are verified against.
 	// nil is the system's.
 	Roots *x509.CertPool
@@ -135,6 +137,9 @@ func (c Config) Validate() error {
 		if !validToken(h.Name) || !validValue(h.Value) {
 			bad("default header %q: not a header field", h.Name)
 		}
+	}
+	if err := c.Guard.Validate(); err != nil {
+		bad("guard: %w", err)
 	}
 	return errors.Join(errs...)
 }

@@ -29,7 +29,8 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // connect dials the target for cn: look-up, guard, TCP, TLS. The address that is
-// connected to is the one that the guard saw.
+// connected to is the one that the guard saw, and the guard sees it again when the
+// socket is made.
 func (c *Client) connect(ctx context.Context, cn *conn, t *target, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -44,7 +45,7 @@ func (c *Client) connect(ctx context.Context, cn *conn, t *target, deadline time
 	if err != nil {
 		return err
 	}
-	tcp, err := dialAny(ctx, addrs)
+	tcp, err := c.dialAny(ctx, addrs)
 	if err != nil {
 		if exhausted(err) {
 			pause(ctx, exhaustedPause) // the caller will be back at once
@@ -83,6 +84,10 @@ func (c *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, erro
 	if err != nil {
 		return nil, errURLPort
 	}
+	guard := &c.cfg.Guard
+	if err := guard.CheckPort(uint16(port)); err != nil {
+		return nil, err
+	}
 	var addrs []netip.Addr
 	if addr, err := netip.ParseAddr(t.host); err == nil {
 		addrs = []netip.Addr{addr}
@@ -93,7 +98,7 @@ func (c *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, erro
 	allowed := make([]netip.AddrPort, 0, len(addrs))
 	for _, addr := range addrs {
 		addr = addr.Unmap()
-		if err := c.guard.Check(addr); err == nil {
+		if err := guard.Check(addr); err == nil {
 			allowed = append(allowed, netip.AddrPortFrom(addr, uint16(port)))
 		} else if refusal == nil {
 			refusal = err
@@ -123,7 +128,7 @@ func (e *lookupError) Unwrap() error { return e.err }
 // dialAny connects to the first address that answers. Addresses of one family
 // are tried one after another; the other family joins after fallbackDelay or
 // when the first has failed.
-func dialAny(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
+func (c *Client) dialAny(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 	first, second := addrs, []netip.AddrPort(nil)
 	for i := range addrs {
 		if addrs[i].Addr().Is4() != addrs[0].Addr().Is4() {
@@ -132,9 +137,9 @@ func dialAny(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 		}
 	}
 	if len(second) == 0 {
-		return dialSerial(ctx, first)
+		return c.dialSerial(ctx, first)
 	}
-	return dialRace(ctx, first, second)
+	return c.dialRace(ctx, first, second)
 }
 
 func splitFamilies(addrs []netip.AddrPort) (first, second []netip.AddrPort) {
@@ -150,7 +155,7 @@ func splitFamilies(addrs []netip.AddrPort) (first, second []netip.AddrPort) {
 
 // dialRace gives the first connection of two lists and the first list's error
 // when both fail. No attempt outlives the call by more than its cancellation.
-func dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, error) {
+func (c *Client) dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
@@ -162,7 +167,7 @@ func dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, er
 	done := make(chan struct{})
 	defer close(done)
 	start := func(addrs []netip.AddrPort, primary bool) {
-		conn, err := dialSerial(ctx, addrs)
+		conn, err := c.dialSerial(ctx, addrs)
 		select {
 		case results <- result{conn, err, primary}:
 		case <-done:
@@ -206,13 +211,13 @@ func dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, er
 
 // dialSerial tries one address after another, each with its share of the time
 // that is left.
-func dialSerial(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
+func (c *Client) dialSerial(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 	var failure error
 	for i, addr := range addrs {
 		if ctx.Err() != nil && failure != nil {
 			break
 		}
-		conn, err := dialOne(ctx, addr, len(addrs)-i)
+		conn, err := c.dialOne(ctx, addr, len(addrs)-i)
 		if err == nil {
 			return conn, nil
 		}
@@ -223,10 +228,10 @@ func dialSerial(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 	return nil, failure
 }
 
-func dialOne(ctx context.Context, addr netip.AddrPort, share int) (net.Conn, error) {
+func (c *Client) dialOne(ctx context.Context, addr netip.AddrPort, share int) (net.Conn, error) {
 	// Every exchange has a deadline and idle connections are closed, so TCP
 	// keep-alive would only cost system calls.
-	d := net.Dialer{KeepAlive: -1}
+	d := net.Dialer{KeepAlive: -1, Control: c.cfg.Guard.Control}
 	if deadline, ok := ctx.Deadline(); ok && share > 1 {
 		d.Timeout = max(time.Until(deadline)/time.Duration(share), time.Millisecond)
 	}

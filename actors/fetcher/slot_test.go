@@ -326,7 +326,7 @@ func TestConnecting(t *testing.T) {
 			t.Parallel()
 			slot := newSlot(t, func(c *fetcher.Config) {
 				c.Resolver = resolver
-				c.AllowPrivate = !tt.strict
+				c.Guard.AllowPrivate = !tt.strict
 				c.ConnectTimeout = 500 * time.Millisecond
 			})
 			resp := get(t, slot, tt.url)

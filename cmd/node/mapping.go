@@ -104,7 +104,7 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 	}
 	return fetcher.Config{
 		Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
-		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate, ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates,
+		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(), ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates,
 	}
 }
 

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"orbweaver/core/netguard"
+)
+
+// prefixesValue is a list of networks; an address is the network of it alone.
+type prefixesValue struct {
+	p     *[]netip.Prefix
+	nat64 bool // each is to be a translator's prefix
+}
+
+func (v prefixesValue) kind() string { return "list of networks" }
+func (v prefixesValue) text() string { return strings.Join(v.list(), ",") }
+func (v prefixesValue) plain() any   { return v.list() }
+
+func (v prefixesValue) list() []string {
+	words := make([]string, len(*v.p))
+	for i, prefix := range *v.p {
+		words[i] = prefix.String()
+	}
+	return words
+}
+
+func (v prefixesValue) set(in input) error {
+	words, err := in.words()
+	if err != nil {
+		return err
+	}
+	var prefixes []netip.Prefix
+	for _, w := range words {
+		prefix, err := netip.ParsePrefix(w)
+		if addr, addrErr := netip.ParseAddr(w); addrErr == nil && addr.Zone() == "" {
+			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s is no network: write an address (10.1.2.3) or a prefix (10.1.0.0/16, fd00::/8)", quote(w))
+		}
+		if v.nat64 && (netguard.Policy{NAT64: []netip.Prefix{prefix}}).Validate() != nil {
+			return fmt.Errorf("%s is no translator's prefix: write an IPv6 one of 32, 40, 48, 56, 64 or 96 bits", quote(w))
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	*v.p = prefixes
+	return nil
+}
+
+// portsValue is ports and ranges of them.
+type portsValue struct{ p *[]netguard.PortRange }
+
+func (v portsValue) kind() string { return "list of ports" }
+func (v portsValue) text() string { return strings.Join(v.list(), ",") }
+func (v portsValue) plain() any   { return v.list() }
+
+func (v portsValue) list() []string {
+	words := make([]string, len(*v.p))
+	for i, r := range *v.p {
+		words[i] = r.String()
+	}
+	return words
+}
+
+func (v portsValue) set(in input) error {
+	words, err := in.words()
+	if err != nil {
+		return err
+	}
+	ports, err := netguard.ParsePorts(strings.Join(words, ","))
+	if err != nil {
+		return fmt.Errorf("%s is no list of ports: write ports from 1 to 65535 or ranges of them (80,443,8000-8999)", quote(strings.Join(words, ",")))
+	}
+	*v.p = ports
+	return nil
+}
