@@ -149,6 +149,13 @@ type Fetch struct {
 	DefaultHeaders     []crawl.Header // DEFAULT_REQUEST_HEADERS, in order
 	DownloadTimeout    time.Duration  // DOWNLOAD_TIMEOUT
 	ConnectTimeout     time.Duration  // CONNECT_TIMEOUT
+	HeaderTimeout      time.Duration  // DOWNLOAD_HEADER_TIMEOUT; 0 is DownloadTimeout
+	StallTimeout       time.Duration  // DOWNLOAD_STALL_TIMEOUT; 0 has no such limit
+	StallRate          int            // DOWNLOAD_STALL_RATE, bytes a second
+	MaxRatio           int            // DOWNLOAD_MAX_RATIO; 0 has no such limit
+	HeaderMaxSize      int64          // DOWNLOAD_HEADER_MAXSIZE, bytes
+	KeepAliveTimeout   time.Duration  // KEEPALIVE_TIMEOUT
+	KeepAliveMax       int            // KEEPALIVE_MAX, connections
 	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
 	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES

@@ -121,6 +121,34 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc:   "Time for name look-up, connecting and TLS together; DOWNLOAD_TIMEOUT bounds it too.",
 		value: durationValue{&c.ConnectTimeout, time.Millisecond, 24 * time.Hour},
 	}, {
+		Name: "DOWNLOAD_HEADER_TIMEOUT", Path: "fetch.download_header_timeout", Default: "0",
+		Doc:   "Time from sending a request to the end of the answer's header; 0: DOWNLOAD_TIMEOUT alone bounds it.",
+		value: durationValue{&c.HeaderTimeout, 0, 24 * time.Hour},
+	}, {
+		Name: "DOWNLOAD_STALL_TIMEOUT", Path: "fetch.download_stall_timeout", Default: "30",
+		Doc:   "How long a body may come slower than DOWNLOAD_STALL_RATE before it is given up; 0: DOWNLOAD_TIMEOUT alone bounds it.",
+		value: durationValue{&c.StallTimeout, 0, 24 * time.Hour},
+	}, {
+		Name: "DOWNLOAD_STALL_RATE", Path: "fetch.download_stall_rate", Default: "64",
+		Doc:   "The slowest body, in bytes a second.",
+		value: intValue{p: &c.StallRate, min: 1, max: 1 << 30},
+	}, {
+		Name: "DOWNLOAD_HEADER_MAXSIZE", Path: "fetch.download_header_maxsize", Default: "64KiB",
+		Doc:   "Largest header of an answer.",
+		value: bytesValue{p: &c.HeaderMaxSize, min: 64 << 10, max: 16 << 20},
+	}, {
+		Name: "DOWNLOAD_MAX_RATIO", Path: "fetch.download_max_ratio", Default: "250",
+		Doc:   "How many times its compressed size a body over 4 MiB may have; a larger one is given up as a bomb. 0: DOWNLOAD_MAXSIZE alone bounds it.",
+		value: intValue{p: &c.MaxRatio, max: 1_000_000},
+	}, {
+		Name: "KEEPALIVE_TIMEOUT", Path: "fetch.keepalive_timeout", Default: "60",
+		Doc:   "How long a connection that is not used is kept.",
+		value: durationValue{&c.KeepAliveTimeout, time.Millisecond, time.Hour},
+	}, {
+		Name: "KEEPALIVE_MAX", Path: "fetch.keepalive_max", Default: "4096",
+		Doc:   "Unused connections of a node; each costs a file descriptor.",
+		value: intValue{p: &c.KeepAliveMax, min: 1, max: 1_000_000},
+	}, {
 		Name: "DOWNLOAD_MAXSIZE", Path: "fetch.download_maxsize", Default: "32MiB", Scrapy: "1073741824 (1 GiB)",
 		Doc: "Largest body, compressed or not; a larger one is given up. There is no way to say no limit.",
 		Why: "A page is held in memory, up to CONCURRENT_REQUESTS of them.",

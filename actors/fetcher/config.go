@@ -24,7 +24,8 @@ type Resolver interface {
 // default, filled in by WithDefaults.
 type Config struct {
 	// Timeout bounds a whole fetch, from the name look-up to the last byte of
-	// the body (Scrapy's DOWNLOAD_TIMEOUT). Default 180 s.
+	// the body (Scrapy's DOWNLOAD_TIMEOUT). Default 180 s. A request's meta may
+	// have its own (download_timeout), as for MaxSize and WarnSize.
 	Timeout time.Duration
 	// ConnectTimeout bounds name look-up, connecting and TLS together. Default
 	// 30 s, never longer than Timeout.

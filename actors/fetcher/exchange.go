@@ -18,6 +18,7 @@ type exchange struct {
 	conn     *conn
 	permit   Permit
 	sent     func(at time.Time)
+	limits   limits
 	start    time.Time
 	deadline time.Time // of the whole fetch
 
@@ -67,7 +68,7 @@ func (x *exchange) run(ctx context.Context, t *target, wire []byte) (keep bool) 
 // headerDeadline is until when the header must have come.
 func (x *exchange) headerDeadline() time.Time {
 	limit := x.client.cfg.HeaderTimeout
-	if limit == x.client.cfg.Timeout {
+	if limit >= x.limits.timeout {
 		return x.deadline
 	}
 	if end := time.Now().Add(limit); end.Before(x.deadline) {
@@ -243,7 +244,7 @@ func (x *exchange) readBody(h *head) bool {
 	}
 	cfg := &x.client.cfg
 	w := &x.conn.body
-	limit := x.client.maxSize
+	limit := x.limits.maxSize
 	if x.permit.Head > 0 {
 		limit = noLimit
 	}

@@ -34,14 +34,16 @@ type Slot struct {
 // counts from there. Do ends at once with crawl.CauseCancelled when ctx does or
 // when the slot is closed.
 func (s *Slot) Do(ctx context.Context, req *crawl.Request, permit Permit, sent func(at time.Time)) *crawl.Response {
+	start, limits := time.Now(), s.client.limitsOf(req)
 	x := exchange{
 		client:   s.client,
 		resp:     &crawl.Response{URL: req.URL},
 		req:      req,
 		permit:   permit,
 		sent:     sent,
-		start:    time.Now(),
-		deadline: time.Now().Add(s.client.cfg.Timeout),
+		limits:   limits,
+		start:    start,
+		deadline: start.Add(limits.timeout),
 	}
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
 		x.deadline = d

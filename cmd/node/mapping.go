@@ -98,13 +98,12 @@ func defaultSpider(cfg *config.Config, f *followed) spider.Default {
 
 func fetcherConfig(cfg *config.Config) fetcher.Config {
 	f := cfg.Fetch
-	warn := f.DownloadWarnSize
-	if warn == 0 {
-		warn = -1
-	}
 	return fetcher.Config{
-		Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
-		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(), ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates,
+		Timeout: f.DownloadTimeout, ConnectTimeout: f.ConnectTimeout, HeaderTimeout: f.HeaderTimeout,
+		StallTimeout: orNone(f.StallTimeout), StallRate: f.StallRate, IdleTimeout: f.KeepAliveTimeout, MaxIdle: f.KeepAliveMax,
+		MaxSize: f.DownloadMaxSize, WarnSize: orNone(f.DownloadWarnSize), MaxRatio: orNone(f.MaxRatio), MaxHeaderBytes: int(f.HeaderMaxSize),
+		UserAgent:      f.Agent(version),
+		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(), SkipVerify: !f.VerifyCertificates,
 	}
 }
 
@@ -135,6 +134,14 @@ func lowered(words []string) []string {
 		out[i] = strings.ToLower(w)
 	}
 	return out
+}
+
+// orNone turns the settings' word for no limit into the fetcher's.
+func orNone[N int | int64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 func schedulerConfig(cfg *config.Config) scheduler.Config {
