@@ -76,3 +76,14 @@ func (v portsValue) set(in input) error {
 	*v.p = ports
 	return nil
 }
+
+// checkServer accepts an address, with or without a port.
+func checkServer(s string) error {
+	if addr, err := netip.ParseAddr(s); err == nil && addr.IsValid() {
+		return nil
+	}
+	if at, err := netip.ParseAddrPort(s); err == nil && at.Port() > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is no name server: write an address (10.0.0.53, 10.0.0.53:5353, [fd00::53]:53)", quote(s))
+}

@@ -154,6 +154,13 @@ type Fetch struct {
 	StallRate          int            // DOWNLOAD_STALL_RATE, bytes a second
 	MaxRatio           int            // DOWNLOAD_MAX_RATIO; 0 has no such limit
 	HeaderMaxSize      int64          // DOWNLOAD_HEADER_MAXSIZE, bytes
+	DNSCache           bool           // DNSCACHE_ENABLED
+	DNSCacheSize       int            // DNSCACHE_SIZE, names
+	DNSTTL             time.Duration  // DNSCACHE_TTL, of addresses without a time of their own
+	DNSMaxTTL          time.Duration  // DNSCACHE_MAX_TTL
+	DNSNegativeTTL     time.Duration  // DNSCACHE_NEGATIVE_TTL; 0 remembers no missing name
+	DNSTimeout         time.Duration  // DNS_TIMEOUT
+	DNSServers         []string       // DNS_SERVERS, ADDRESS or ADDRESS:PORT; none: those of the system
 	KeepAliveTimeout   time.Duration  // KEEPALIVE_TIMEOUT
 	KeepAliveMax       int            // KEEPALIVE_MAX, connections
 	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes

@@ -121,6 +121,34 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc:   "Time for name look-up, connecting and TLS together; DOWNLOAD_TIMEOUT bounds it too.",
 		value: durationValue{&c.ConnectTimeout, time.Millisecond, 24 * time.Hour},
 	}, {
+		Name: "DNSCACHE_ENABLED", Path: "fetch.dnscache_enabled", Default: "true", Scrapy: "True",
+		Doc:   "Remember names that were looked up, for as long as their zones allow.",
+		value: boolValue{&c.DNSCache},
+	}, {
+		Name: "DNSCACHE_SIZE", Path: "fetch.dnscache_size", Default: "10000", Scrapy: "10000",
+		Doc:   "Names that are remembered; the one used longest ago goes first.",
+		value: intValue{p: &c.DNSCacheSize, min: 1, max: 10_000_000},
+	}, {
+		Name: "DNSCACHE_TTL", Path: "fetch.dnscache_ttl", Default: "60",
+		Doc:   "How long addresses are used whose source says nothing about it: the system's resolver, where resolv.conf names no server.",
+		value: durationValue{&c.DNSTTL, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DNSCACHE_MAX_TTL", Path: "fetch.dnscache_max_ttl", Default: "3600",
+		Doc:   "Longest time that addresses are used, whatever their zone allows.",
+		value: durationValue{&c.DNSMaxTTL, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DNSCACHE_NEGATIVE_TTL", Path: "fetch.dnscache_negative_ttl", Default: "30",
+		Doc:   "Longest time for which a name is known not to exist; 0 asks each time.",
+		value: durationValue{&c.DNSNegativeTTL, 0, 24 * time.Hour},
+	}, {
+		Name: "DNS_TIMEOUT", Path: "fetch.dns_timeout", Default: "60", Scrapy: "60",
+		Doc:   "Time for one look-up, all tries together; CONNECT_TIMEOUT bounds how long a fetch waits for it.",
+		value: durationValue{&c.DNSTimeout, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DNS_SERVERS", Path: "fetch.dns_servers",
+		Doc:   "Name servers, ADDRESS or ADDRESS:PORT. Empty: those of resolv.conf.",
+		value: listValue{&c.DNSServers, checkServer},
+	}, {
 		Name: "DOWNLOAD_HEADER_TIMEOUT", Path: "fetch.download_header_timeout", Default: "0",
 		Doc:   "Time from sending a request to the end of the answer's header; 0: DOWNLOAD_TIMEOUT alone bounds it.",
 		value: durationValue{&c.HeaderTimeout, 0, 24 * time.Hour},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"orbweaver/core/throttle"
 	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
+	"orbweaver/resolver"
 )
 
 // How the settings reach each part.
@@ -94,6 +96,37 @@ func defaultSpider(cfg *config.Config, f *followed) spider.Default {
 		d.Links.DenyExtensions = spider.NewExtensions(*f.IgnoredExtensions)
 	}
 	return d
+}
+
+func resolverConfig(cfg *config.Config) resolver.Config {
+	f := cfg.Fetch
+	c := resolver.Config{
+		Timeout: f.DNSTimeout, Size: f.DNSCacheSize, TTL: f.DNSTTL, MaxTTL: f.DNSMaxTTL, NegativeTTL: orNone(f.DNSNegativeTTL),
+	}
+	if !f.DNSCache {
+		c.Size = -1
+	}
+	for _, text := range f.DNSServers {
+		server, err := netip.ParseAddrPort(text)
+		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+			server, err = netip.AddrPortFrom(addr, 53), nil
+		}
+		if err == nil { // config has checked it
+			c.Servers = append(c.Servers, server)
+		}
+	}
+	return c
+}
+
+// newClient makes the node's HTTP client with its resolver.
+func newClient(cfg *config.Config) (*fetcher.Client, error) {
+	c := fetcherConfig(cfg)
+	names, err := resolver.New(resolverConfig(cfg))
+	if err != nil {
+		return nil, err
+	}
+	c.Resolver = names
+	return fetcher.New(c)
 }
 
 func fetcherConfig(cfg *config.Config) fetcher.Config {
