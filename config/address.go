@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"orbweaver/core/netguard"
@@ -86,4 +88,22 @@ func checkServer(s string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is no name server: write an address (10.0.0.53, 10.0.0.53:5353, [fd00::53]:53)", quote(s))
+}
+
+// checkProxy accepts the URL of a proxy. Its errors hold no part of it: it may have
+// a password.
+func checkProxy(s string) error {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		scheme, rest = "http", s
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return errors.New("has an entry with another scheme: write http://, https://, socks5:// or socks5h://")
+	}
+	if u, err := url.Parse("http://" + rest); err != nil || u.Hostname() == "" {
+		return errors.New("has an entry that is no URL: write SCHEME://[USER:PASSWORD@]HOST:PORT, with / # ? @ : % in a password as %2F %23 %3F %40 %3A %25")
+	}
+	return nil
 }

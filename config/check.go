@@ -229,6 +229,10 @@ func crossCheck(c *Config, refused map[string]bool) []*SettingError {
 	if c.Redis.StartURLsAsSet && c.Redis.StartURLsAsZSet {
 		bad("REDIS_START_URLS_AS_SET", "is on together with REDIS_START_URLS_AS_ZSET (%s): switch one off", c.Source("REDIS_START_URLS_AS_ZSET"))
 	}
+	if c.Fetch.ProxyBackoffBase > c.Fetch.ProxyBackoffMax && fine("PROXY_BACKOFF_BASE", "PROXY_BACKOFF_MAX") {
+		bad("PROXY_BACKOFF_BASE", "%s is more than PROXY_BACKOFF_MAX, %s (%s): lower it or raise the other",
+			seconds(c.Fetch.ProxyBackoffBase), seconds(c.Fetch.ProxyBackoffMax), c.Source("PROXY_BACKOFF_MAX"))
+	}
 	if c.Throttle.BackoffBase > c.Throttle.BackoffMax && fine("BACKOFF_BASE", "BACKOFF_MAX") {
 		bad("BACKOFF_BASE", "%s is more than BACKOFF_MAX, %s (%s): lower it or raise the other",
 			seconds(c.Throttle.BackoffBase), seconds(c.Throttle.BackoffMax), c.Source("BACKOFF_MAX"))

@@ -167,6 +167,13 @@ type Fetch struct {
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
 	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES
 
+	ProxyEnabled     bool          // HTTPPROXY_ENABLED
+	ProxyList        []string      // PROXY_LIST, URLs
+	ProxyListFile    string        // PROXY_LIST_FILE; "" for none
+	ProxyResolves    bool          // PROXY_RESOLVES
+	ProxyBackoffBase time.Duration // PROXY_BACKOFF_BASE
+	ProxyBackoffMax  time.Duration // PROXY_BACKOFF_MAX, at least ProxyBackoffBase
+
 	AllowPrivate bool                 // ALLOW_PRIVATE
 	AddressAllow []netip.Prefix       // ADDRESS_ALLOW
 	AddressDeny  []netip.Prefix       // ADDRESS_DENY

@@ -50,6 +50,20 @@ func TestExampleStatesDefaults(t *testing.T) {
 	}
 }
 
+func TestExplainMasksProxies(t *testing.T) {
+	t.Parallel()
+	c, err := Load(Sources{Flags: map[string]string{"PROXY_LIST": "http://me:word1@a:1,http://b:2,word2@c:3"}})
+	require.NoError(t, err)
+	var text, machine bytes.Buffer
+	require.NoError(t, Explain(&text, c))
+	require.NoError(t, ExplainJSON(&machine, c))
+	for _, out := range []string{text.String(), machine.String()} {
+		require.Contains(t, out, "http://me:***@a:1,http://b:2,***@c:3")
+		require.NotContains(t, out, "word1")
+		require.NotContains(t, out, "word2")
+	}
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	c, err := Load(Sources{

@@ -56,6 +56,13 @@ func (s *Setting) shown() string {
 	if h, ok := s.value.(headersValue); ok {
 		return headersJSON(h.masked())
 	}
+	if list, ok := s.value.(listValue); ok && s.secret {
+		masked := make([]string, len(*list.p))
+		for i, url := range *list.p {
+			masked[i] = MaskURL(url)
+		}
+		return strings.Join(masked, ",")
+	}
 	if s.secret {
 		return MaskURL(s.value.text())
 	}

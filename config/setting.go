@@ -59,6 +59,7 @@ func registry(c *Config) []Setting {
 	rows = append(rows, schedulerSettings(&c.Scheduler)...)
 	rows = append(rows, throttleSettings(&c.Throttle)...)
 	rows = append(rows, fetchSettings(&c.Fetch)...)
+	rows = append(rows, proxySettings(&c.Fetch)...)
 	rows = append(rows, httpCacheSettings(&c.HTTPCache)...)
 	rows = append(rows, robotsSettings(&c.Robots)...)
 	rows = append(rows, retrySettings(&c.Retry)...)

@@ -227,6 +227,34 @@ func fetchSettings(c *Fetch) []Setting {
 	}}
 }
 
+func proxySettings(c *Fetch) []Setting {
+	return []Setting{{
+		Name: "HTTPPROXY_ENABLED", Path: "fetch.httpproxy_enabled", Default: "true", Scrapy: "True",
+		Doc:   "Use the proxies of the environment (http_proxy, https_proxy, no_proxy) and of PROXY_LIST. A proxy that a request's meta names is used in any case.",
+		value: boolValue{&c.ProxyEnabled},
+	}, {
+		Name: "PROXY_LIST", Path: "fetch.proxy_list",
+		Doc:    "Proxies that take turns in place of the environment's: URLs of http, https, socks5 or socks5h. no_proxy does not count for them.",
+		secret: true, value: listValue{&c.ProxyList, checkProxy},
+	}, {
+		Name: "PROXY_LIST_FILE", Path: "fetch.proxy_list_file",
+		Doc:   "File with more of them, one a line; # begins a comment. It is read at the start.",
+		value: stringValue{p: &c.ProxyListFile},
+	}, {
+		Name: "PROXY_RESOLVES", Path: "fetch.proxy_resolves", Default: "false",
+		Doc:   "Leave looking names up to the proxies, where only they can. Then a name that leads to a private address is for the proxy to refuse.",
+		value: boolValue{&c.ProxyResolves},
+	}, {
+		Name: "PROXY_BACKOFF_BASE", Path: "fetch.proxy_backoff_base", Default: "10",
+		Doc:   "How long a proxy of the list that failed is left alone; it doubles with each further failure.",
+		value: durationValue{&c.ProxyBackoffBase, time.Millisecond, year},
+	}, {
+		Name: "PROXY_BACKOFF_MAX", Path: "fetch.proxy_backoff_max", Default: "600",
+		Doc:   "Longest that it doubles to.",
+		value: durationValue{&c.ProxyBackoffMax, time.Millisecond, year},
+	}}
+}
+
 func robotsSettings(c *Robots) []Setting {
 	return []Setting{{
 		Name: "ROBOTSTXT_OBEY", Path: "robots.obey", Default: "true", Scrapy: "False (True in new projects)",

@@ -12,10 +12,14 @@ package fetcher
 import (
 	"bufio"
 	"crypto/tls"
+	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 const (
@@ -36,6 +40,8 @@ const (
 type Client struct {
 	cfg      Config
 	tls      *tls.Config
+	trusted  netguard.Policy // for proxies of the settings
+	proxies  *proxies
 	maxSize  int64
 	defaults []crawl.Header // User-Agent, DefaultHeaders, Accept-Encoding
 
@@ -54,8 +60,16 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	known, err := newProxies(cfg.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	trusted := cfg.Guard
+	trusted.AllowPrivate, trusted.Ports = true, []netguard.PortRange{{First: 1, Last: math.MaxUint16}}
 	c := &Client{
 		cfg:     cfg,
+		trusted: trusted,
+		proxies: known,
 		maxSize: cfg.MaxSize,
 		tls: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
@@ -70,6 +84,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.defaults = append(c.defaults, crawl.Header{Name: "User-Agent", Value: cfg.UserAgent})
 	c.defaults = append(c.defaults, cfg.DefaultHeaders...)
+	c.defaults = slices.DeleteFunc(c.defaults, func(h crawl.Header) bool { return strings.EqualFold(h.Name, proxyAuth) })
 	if headerIndex(c.defaults, "Accept-Encoding") < 0 {
 		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: acceptEncoding})
 	}

@@ -67,6 +67,8 @@ type Config struct {
 	// Guard is which addresses and ports may be connected to. The zero value
 	// allows public addresses, on all ports but those of other protocols.
 	Guard netguard.Policy
+	// Proxy is which requests go through a proxy. Default none.
+	Proxy ProxyConfig
 	// Roots are the certificate authorities that servers are verified against.
 	// nil is the system's.
 	Roots *x509.CertPool
@@ -98,6 +100,7 @@ func (c Config) WithDefaults() Config {
 			{Name: "Accept-Language", Value: "en"},
 		}
 	}
+	c.Proxy = c.Proxy.withDefaults()
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
 	}

@@ -9,13 +9,25 @@ import (
 	"orbweaver/core/crawl"
 )
 
-// limits are those of one fetch: the client's, or what the request's meta has in
+// options are those of one fetch: the client's, or what the request's meta has in
 // their place under Scrapy's names.
-type limits struct {
+type options struct {
 	timeout  time.Duration // download_timeout, seconds
 	maxSize  int64         // download_maxsize, bytes
 	warnSize int64         // download_warnsize, bytes; 0 or less never warns
+	way      way           // proxy
+	proxy    string        // proxy's URL, when way says so
 }
+
+// way is what a request's meta says about proxies.
+type way uint8
+
+const (
+	wayDefault way = iota // nothing: the settings decide
+	wayDirect             // null: none
+	wayProxy              // a URL
+	wayUnknown            // something else
+)
 
 // The most that a request may ask for, as the settings have it.
 const (
@@ -23,16 +35,21 @@ const (
 	mostSize    = 16 << 30
 )
 
-// metaKey begins every key of a meta that is read here. A meta without it costs
-// nothing more; a backslash may hide it.
-var metaKey = []byte(`"download_`) //nolint:gochecknoglobals // a constant
+// Every key of a meta that is read here begins with one of these. A meta without
+// them costs nothing more; a backslash may hide them.
+//
+//nolint:gochecknoglobals // constants
+var (
+	downloadKey = []byte(`"download_`)
+	proxyKey    = []byte(`"proxy`)
+)
 
-// limitsOf gives the limits of a request. A value that is of another type, zero or
-// out of range leaves the client's limit as it is, but download_warnsize of 0
-// never warns.
-func (c *Client) limitsOf(req *crawl.Request) limits {
-	l := limits{c.cfg.Timeout, c.maxSize, c.cfg.WarnSize}
-	if len(req.Meta) == 0 || !bytes.Contains(req.Meta, metaKey) && bytes.IndexByte(req.Meta, '\\') < 0 {
+// optionsOf gives the options of a request. A limit that is of another type, zero
+// or out of range leaves the client's as it is, but download_warnsize of 0 never
+// warns.
+func (c *Client) optionsOf(req *crawl.Request) options {
+	l := options{timeout: c.cfg.Timeout, maxSize: c.maxSize, warnSize: c.cfg.WarnSize}
+	if len(req.Meta) == 0 || !bytes.Contains(req.Meta, downloadKey) && !bytes.Contains(req.Meta, proxyKey) && bytes.IndexByte(req.Meta, '\\') < 0 {
 		return l
 	}
 	var meta map[string]json.RawMessage
@@ -47,6 +64,16 @@ func (c *Client) limitsOf(req *crawl.Request) limits {
 	}
 	if n, ok := number(meta["download_warnsize"]); ok && n >= 0 && n <= math.MaxInt64/2 {
 		l.warnSize = int64(n)
+	}
+	if raw, ok := meta["proxy"]; ok {
+		switch {
+		case string(raw) == "null":
+			l.way = wayDirect
+		case json.Unmarshal(raw, &l.proxy) == nil:
+			l.way = wayProxy
+		default:
+			l.way = wayUnknown
+		}
 	}
 	return l
 }

@@ -121,6 +121,10 @@ func resolverConfig(cfg *config.Config) resolver.Config {
 // newClient makes the node's HTTP client with its resolver.
 func newClient(cfg *config.Config) (*fetcher.Client, error) {
 	c := fetcherConfig(cfg)
+	var err error
+	if c.Proxy, err = proxyConfig(cfg, os.Environ()); err != nil {
+		return nil, err
+	}
 	names, err := resolver.New(resolverConfig(cfg))
 	if err != nil {
 		return nil, err
