@@ -167,6 +167,10 @@ type Fetch struct {
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
 	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES
 
+	AuthUser   string // HTTPAUTH_USER
+	AuthPass   string // HTTPAUTH_PASS
+	AuthDomain string // HTTPAUTH_DOMAIN; set when the others are
+
 	ProxyEnabled     bool          // HTTPPROXY_ENABLED
 	ProxyList        []string      // PROXY_LIST, URLs
 	ProxyListFile    string        // PROXY_LIST_FILE; "" for none

@@ -64,6 +64,20 @@ func TestExplainMasksProxies(t *testing.T) {
 	}
 }
 
+func TestExplainSealsPasswords(t *testing.T) {
+	t.Parallel()
+	c, err := Load(Sources{Flags: map[string]string{"HTTPAUTH_USER": "me", "HTTPAUTH_PASS": "word", "HTTPAUTH_DOMAIN": "a.test"}})
+	require.NoError(t, err)
+	var text, machine bytes.Buffer
+	require.NoError(t, Explain(&text, c))
+	require.NoError(t, ExplainJSON(&machine, c))
+	require.NotContains(t, text.String()+machine.String(), `word"`)
+	require.NotRegexp(t, `HTTPAUTH_PASS +word`, text.String())
+	_, err = Load(Sources{Flags: map[string]string{"HTTPAUTH_PASS": "word"}})
+	require.ErrorContains(t, err, "HTTPAUTH_DOMAIN")
+	require.NotContains(t, err.Error(), "word")
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	c, err := Load(Sources{

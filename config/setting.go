@@ -13,7 +13,8 @@ type Setting struct {
 	Why     string // why the default differs from Scrapy's; "" when it does not
 
 	alias  string // a second name that -s and the environment take; "" when there is none
-	secret bool   // printed masked
+	secret bool   // a URL, or several: printed with its passwords masked
+	sealed bool   // printed masked altogether
 	value  value
 }
 

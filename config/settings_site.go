@@ -229,6 +229,18 @@ func fetchSettings(c *Fetch) []Setting {
 
 func proxySettings(c *Fetch) []Setting {
 	return []Setting{{
+		Name: "HTTPAUTH_USER", Path: "fetch.httpauth_user", Scrapy: `""`,
+		Doc:   "User for the sites of HTTPAUTH_DOMAIN (HTTP basic authentication). Empty, with HTTPAUTH_PASS: none is sent.",
+		value: stringValue{&c.AuthUser, checkAuthUser},
+	}, {
+		Name: "HTTPAUTH_PASS", Path: "fetch.httpauth_pass", Scrapy: `""`,
+		Doc:    "Its password.",
+		sealed: true, value: stringValue{p: &c.AuthPass},
+	}, {
+		Name: "HTTPAUTH_DOMAIN", Path: "fetch.httpauth_domain", Scrapy: `""`,
+		Doc:   "Who gets them: this host and those below it (example.org), or with a scheme (https://example.org) by that alone.",
+		value: stringValue{&c.AuthDomain, checkAuthDomain},
+	}, {
 		Name: "HTTPPROXY_ENABLED", Path: "fetch.httpproxy_enabled", Default: "true", Scrapy: "True",
 		Doc:   "Use the proxies of the environment (http_proxy, https_proxy, no_proxy) and of PROXY_LIST. A proxy that a request's meta names is used in any case.",
 		value: boolValue{&c.ProxyEnabled},

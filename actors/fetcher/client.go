@@ -42,6 +42,7 @@ type Client struct {
 	tls      *tls.Config
 	trusted  netguard.Policy // for proxies of the settings
 	proxies  *proxies
+	auth     credentials
 	maxSize  int64
 	defaults []crawl.Header // User-Agent, DefaultHeaders, Accept-Encoding
 
@@ -64,12 +65,17 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	auth, err := cfg.Auth.ready()
+	if err != nil {
+		return nil, err
+	}
 	trusted := cfg.Guard
 	trusted.AllowPrivate, trusted.Ports = true, []netguard.PortRange{{First: 1, Last: math.MaxUint16}}
 	c := &Client{
 		cfg:     cfg,
 		trusted: trusted,
 		proxies: known,
+		auth:    auth,
 		maxSize: cfg.MaxSize,
 		tls: &tls.Config{
 			MinVersion:         tls.VersionTLS12,

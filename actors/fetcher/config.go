@@ -69,6 +69,9 @@ type Config struct {
 	Guard netguard.Policy
 	// Proxy is which requests go through a proxy. Default none.
 	Proxy ProxyConfig
+	// Auth is sent to the sites of its domain, unless a request has an
+	// Authorization field of its own or user info in its URL. Default none.
+	Auth Auth
 	// Roots are the certificate authorities that servers are verified against.
 	// nil is the system's.
 	Roots *x509.CertPool

@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -67,8 +68,8 @@ func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request, via *p
 	if req.Referer != "" && validValue(req.Referer) && headerIndex(req.Headers, "Referer") < 0 {
 		h.Add("Referer", req.Referer)
 	}
-	if t.auth != "" && headerIndex(req.Headers, "Authorization") < 0 {
-		h.Add("Authorization", t.auth)
+	if auth := cmp.Or(t.auth, c.auth.forTarget(t)); auth != "" && headerIndex(req.Headers, "Authorization") < 0 {
+		h.Add("Authorization", auth)
 	}
 	if via.forwards(t) && via.auth != "" {
 		h.Add(proxyAuth, via.auth)

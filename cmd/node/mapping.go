@@ -140,6 +140,7 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 		StallTimeout: orNone(f.StallTimeout), StallRate: f.StallRate, IdleTimeout: f.KeepAliveTimeout, MaxIdle: f.KeepAliveMax,
 		MaxSize: f.DownloadMaxSize, WarnSize: orNone(f.DownloadWarnSize), MaxRatio: orNone(f.MaxRatio), MaxHeaderBytes: int(f.HeaderMaxSize),
 		UserAgent:      f.Agent(version),
+		Auth:           fetcher.Auth{User: f.AuthUser, Password: f.AuthPass, Domain: f.AuthDomain},
 		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(), SkipVerify: !f.VerifyCertificates,
 	}
 }
