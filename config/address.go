@@ -107,3 +107,19 @@ func checkProxy(s string) error {
 	}
 	return nil
 }
+
+// tlsValue is a version of TLS; Scrapy's spelling (TLSv1.2) will do.
+func tlsValue(p *string) enumValue {
+	return enumValue{
+		p: p, words: []string{"1.0", "1.1", "1.2", "1.3"},
+		also: map[string]string{"tlsv1.0": "1.0", "tlsv1": "1.0", "tlsv1.1": "1.1", "tlsv1.2": "1.2", "tlsv1.3": "1.3"},
+	}
+}
+
+// checkDomain accepts a host name.
+func checkDomain(s string) error {
+	if strings.ContainsAny(s, "/?#@:*[] \t") || strings.Trim(s, ".") == "" {
+		return fmt.Errorf("%s is no domain: write names such as example.org, without scheme, port or wildcard", quote(s))
+	}
+	return nil
+}

@@ -252,6 +252,10 @@ func crossCheck(c *Config, refused map[string]bool) []*SettingError {
 	if c.Redis.StartURLsAsSet && c.Redis.StartURLsAsZSet {
 		bad("REDIS_START_URLS_AS_SET", "is on together with REDIS_START_URLS_AS_ZSET (%s): switch one off", c.Source("REDIS_START_URLS_AS_ZSET"))
 	}
+	if c.Fetch.TLSMinVersion > c.Fetch.TLSMaxVersion && fine("DOWNLOAD_TLS_MIN_VERSION", "DOWNLOAD_TLS_MAX_VERSION") {
+		bad("DOWNLOAD_TLS_MIN_VERSION", "%s is more than DOWNLOAD_TLS_MAX_VERSION, %s (%s): lower it or raise the other",
+			c.Fetch.TLSMinVersion, c.Fetch.TLSMaxVersion, c.Source("DOWNLOAD_TLS_MAX_VERSION"))
+	}
 	if c.Fetch.AuthDomain == "" && c.Fetch.AuthUser+c.Fetch.AuthPass != "" && fine("HTTPAUTH_DOMAIN") {
 		bad("HTTPAUTH_DOMAIN", "is not set, but HTTPAUTH_USER or HTTPAUTH_PASS is: name the site that may see them")
 	}

@@ -165,6 +165,9 @@ type Fetch struct {
 	KeepAliveMax       int            // KEEPALIVE_MAX, connections
 	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
+	VerifyExcept       []string       // DOWNLOAD_VERIFY_EXCEPT, domains
+	TLSMinVersion      string         // DOWNLOAD_TLS_MIN_VERSION: "1.0" to "1.3"
+	TLSMaxVersion      string         // DOWNLOAD_TLS_MAX_VERSION, at least TLSMinVersion
 	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES
 
 	AuthUser   string // HTTPAUTH_USER

@@ -73,6 +73,8 @@ func TestExplainSealsPasswords(t *testing.T) {
 	require.NoError(t, ExplainJSON(&machine, c))
 	require.NotContains(t, text.String()+machine.String(), `word"`)
 	require.NotRegexp(t, `HTTPAUTH_PASS +word`, text.String())
+	_, problems := loadYAML(t, "fetch:\n  httpauth_pass: 424242\n")
+	require.NotContains(t, strings.Join(problems, " "), "424242")
 	_, err = Load(Sources{Flags: map[string]string{"HTTPAUTH_PASS": "word"}})
 	require.ErrorContains(t, err, "HTTPAUTH_DOMAIN")
 	require.NotContains(t, err.Error(), "word")

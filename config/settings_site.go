@@ -193,6 +193,18 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc: "Refuse a server whose TLS certificate is not valid for its name.",
 		Why: "What is stored under a name should come from there.", value: boolValue{&c.VerifyCertificates},
 	}, {
+		Name: "DOWNLOAD_VERIFY_EXCEPT", Path: "fetch.download_verify_except",
+		Doc:   "Domains, with the hosts below them, whose certificates may be wrong.",
+		value: listValue{&c.VerifyExcept, checkDomain},
+	}, {
+		Name: "DOWNLOAD_TLS_MIN_VERSION", Path: "fetch.download_tls_min_version", Default: "1.2", Scrapy: "None (what OpenSSL allows)",
+		Doc: "Oldest version of TLS that is spoken.",
+		Why: "Older ones protect nothing any more.", value: tlsValue(&c.TLSMinVersion),
+	}, {
+		Name: "DOWNLOAD_TLS_MAX_VERSION", Path: "fetch.download_tls_max_version", Default: "1.3", Scrapy: "None (what OpenSSL allows)",
+		Doc:   "Newest version of TLS that is spoken.",
+		value: tlsValue(&c.TLSMaxVersion),
+	}, {
 		Name: "ALLOW_PRIVATE", Path: "fetch.allow_private", Flag: "--allow-private", Default: "false",
 		Doc:   "Fetch from loopback and private addresses too. Without it a page on the web cannot steer the crawler into your network.",
 		value: boolValue{&c.AllowPrivate},

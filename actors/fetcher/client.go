@@ -78,7 +78,8 @@ func New(cfg Config) (*Client, error) {
 		auth:    auth,
 		maxSize: cfg.MaxSize,
 		tls: &tls.Config{
-			MinVersion:         tls.VersionTLS12,
+			MinVersion:         cfg.MinTLS,
+			MaxVersion:         cfg.MaxTLS,
 			RootCAs:            cfg.Roots,
 			InsecureSkipVerify: cfg.SkipVerify, //nolint:gosec // the operator's choice, off by default
 			ClientSessionCache: tls.NewLRUClientSessionCache(1024),

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -77,6 +78,12 @@ type Config struct {
 	Roots *x509.CertPool
 	// SkipVerify accepts any certificate, as Scrapy does. Default false.
 	SkipVerify bool
+	// SkipVerifyFor is the hosts, with those below them, of which any certificate
+	// is accepted, as servers or as proxies. Default none.
+	SkipVerifyFor []string
+	// MinTLS and MaxTLS are versions as crypto/tls numbers them. MinTLS defaults to
+	// TLS 1.2, MaxTLS to the newest.
+	MinTLS, MaxTLS uint16
 	// Resolver looks names up. nil is net.DefaultResolver.
 	Resolver Resolver
 }
@@ -96,6 +103,8 @@ func (c Config) WithDefaults() Config {
 	c.WarnSize = cmp.Or(c.WarnSize, 16<<20)
 	c.MaxRatio = cmp.Or(c.MaxRatio, 250)
 	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, minHeaderBytes)
+	c.MinTLS = cmp.Or(c.MinTLS, tls.VersionTLS12)
+	c.MaxTLS = cmp.Or(c.MaxTLS, tls.VersionTLS13)
 	c.UserAgent = cmp.Or(c.UserAgent, "orbweaver")
 	if c.DefaultHeaders == nil {
 		c.DefaultHeaders = []crawl.Header{
@@ -136,6 +145,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxHeaderBytes < minHeaderBytes {
 		bad("max header bytes %d: want at least %d", c.MaxHeaderBytes, minHeaderBytes)
+	}
+	if c.MinTLS < tls.VersionTLS10 || c.MinTLS > c.MaxTLS {
+		bad("TLS from %s to %s: want TLS 1.0 at least, the lower one first", tls.VersionName(c.MinTLS), tls.VersionName(c.MaxTLS))
 	}
 	if !validValue(c.UserAgent) {
 		bad("user agent %q: not a header value", c.UserAgent)

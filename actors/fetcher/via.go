@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 
 	"orbweaver/core/crawl"
 )
@@ -101,6 +103,11 @@ func (c *Client) connectVia(ctx context.Context, cn *conn, t *target, via *proxy
 func (c *Client) secure(ctx context.Context, cn *conn, host string) error {
 	cfg := c.tls.Clone()
 	cfg.ServerName = host
+	if len(c.cfg.SkipVerifyFor) > 0 {
+		name := strings.TrimSuffix(strings.ToLower(host), ".")
+		cfg.InsecureSkipVerify = cfg.InsecureSkipVerify || //nolint:gosec // the operator's choice, off by default
+			slices.ContainsFunc(c.cfg.SkipVerifyFor, func(domain string) bool { return under(name, strings.ToLower(domain)) })
+	}
 	stream := tls.Client(cn.stream, cfg)
 	if err := stream.HandshakeContext(ctx); err != nil {
 		return &handshakeError{err}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -141,7 +142,24 @@ func fetcherConfig(cfg *config.Config) fetcher.Config {
 		MaxSize: f.DownloadMaxSize, WarnSize: orNone(f.DownloadWarnSize), MaxRatio: orNone(f.MaxRatio), MaxHeaderBytes: int(f.HeaderMaxSize),
 		UserAgent:      f.Agent(version),
 		Auth:           fetcher.Auth{User: f.AuthUser, Password: f.AuthPass, Domain: f.AuthDomain},
-		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(), SkipVerify: !f.VerifyCertificates,
+		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(),
+		SkipVerify: !f.VerifyCertificates, SkipVerifyFor: f.VerifyExcept, MinTLS: tlsVersion(f.TLSMinVersion), MaxTLS: tlsVersion(f.TLSMaxVersion),
+	}
+}
+
+// tlsVersion is crypto/tls's number of a version; 0, the fetcher's default, for "".
+func tlsVersion(name string) uint16 {
+	switch name {
+	case "1.0":
+		return tls.VersionTLS10
+	case "1.1":
+		return tls.VersionTLS11
+	case "1.2":
+		return tls.VersionTLS12
+	case "1.3":
+		return tls.VersionTLS13
+	default:
+		return 0
 	}
 }
 
