@@ -66,16 +66,21 @@ func (c *Client) optionsOf(req *crawl.Request) options {
 		l.warnSize = int64(n)
 	}
 	if raw, ok := meta["proxy"]; ok {
-		switch {
-		case string(raw) == "null":
-			l.way = wayDirect
-		case json.Unmarshal(raw, &l.proxy) == nil:
-			l.way = wayProxy
-		default:
-			l.way = wayUnknown
-		}
+		l.way, l.proxy = wayOf(raw)
 	}
 	return l
+}
+
+func wayOf(raw json.RawMessage) (way, string) {
+	var url *string
+	switch {
+	case json.Unmarshal(raw, &url) != nil:
+		return wayUnknown, ""
+	case url == nil:
+		return wayDirect, ""
+	default:
+		return wayProxy, *url
+	}
 }
 
 // number reads a JSON number; false for anything else.
