@@ -28,18 +28,15 @@ type server struct {
 	mu     sync.Mutex
 	zone   map[string][]string                 // name -> records; guarded by mu
 	asked  map[string]int                      // "name TYPE" -> queries; guarded by mu
-	answer func(q *dns.Msg, tcp bool) *dns.Msg // in place of the zone, unless nil
-	hold   chan struct{}                       // unless nil, answers wait for it
+	answer func(q *dns.Msg, tcp bool) *dns.Msg // in place of the zone, unless nil; guarded by mu
+	hold   chan struct{}                       // unless nil, answers wait for it; guarded by mu
 }
 
 func newServer(t *testing.T, zone map[string][]string) *server {
 	t.Helper()
 	s := &server{zone: zone, asked: map[string]int{}}
-	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	require.NoError(t, err)
+	pc, l := bothPorts(t)
 	s.addr = netip.MustParseAddrPort(pc.LocalAddr().String())
-	l, err := net.Listen("tcp4", s.addr.String())
-	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for _, srv := range []*dns.Server{{PacketConn: pc}, {Listener: l}} {
 		started := make(chan struct{})
@@ -54,6 +51,22 @@ func newServer(t *testing.T, zone map[string][]string) *server {
 		t.Cleanup(func() { _ = srv.Shutdown() })
 	}
 	return s
+}
+
+// bothPorts listens by UDP and TCP on one port.
+func bothPorts(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for range 50 { // the port may be taken in TCP
+		pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		require.NoError(t, err)
+		l, err := net.Listen("tcp4", pc.LocalAddr().String())
+		if err == nil {
+			return pc, l
+		}
+		pc.Close()
+	}
+	require.Fail(t, "no port that is free in UDP and TCP")
+	return nil, nil
 }
 
 func (s *server) reply(q *dns.Msg, tcp bool) *dns.Msg {
@@ -99,6 +112,13 @@ func (s *server) reply(q *dns.Msg, tcp bool) *dns.Msg {
 		reply.Truncate(1232)
 	}
 	return reply
+}
+
+// behave sets what the server answers in place of its zone, and what it waits for.
+func (s *server) behave(answer func(q *dns.Msg, tcp bool) *dns.Msg, hold chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer, s.hold = answer, hold
 }
 
 func (s *server) count(question string) int {
@@ -248,7 +268,7 @@ func TestTTL(t *testing.T) {
 func TestFailuresAreForgottenSoon(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	s.answer = func(q *dns.Msg, _ bool) *dns.Msg { return new(dns.Msg).SetRcode(q, dns.RcodeServerFailure) }
+	s.behave(func(q *dns.Msg, _ bool) *dns.Msg { return new(dns.Msg).SetRcode(q, dns.RcodeServerFailure) }, nil)
 	r, c := newResolver(t, s)
 	look := func() {
 		t.Helper()
@@ -291,7 +311,8 @@ func TestBounded(t *testing.T) {
 func TestOneLookUp(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, map[string][]string{"a.test.": {"a.test. 60 IN A 192.0.2.1"}})
-	s.hold = make(chan struct{})
+	hold := make(chan struct{})
+	s.behave(nil, hold)
 	r, _ := newResolver(t, s)
 	leaving, leave := context.WithCancel(context.Background())
 	var gone, served sync.WaitGroup
@@ -312,7 +333,7 @@ func TestOneLookUp(t *testing.T) {
 	require.Eventually(t, func() bool { return s.count("a.test. A") > 0 }, 10*time.Second, time.Millisecond)
 	leave()
 	gone.Wait()
-	close(s.hold)
+	close(hold)
 	served.Wait()
 	require.Equal(t, 1, s.count("a.test. A"))
 	require.LessOrEqual(t, s.count("a.test. AAAA"), 1)
@@ -323,7 +344,8 @@ func TestOneLookUp(t *testing.T) {
 func TestAllLeave(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, map[string][]string{"a.test.": {"a.test. 60 IN A 192.0.2.1"}})
-	s.hold = make(chan struct{})
+	hold := make(chan struct{})
+	s.behave(nil, hold)
 	r, _ := newResolver(t, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
@@ -334,7 +356,7 @@ func TestAllLeave(t *testing.T) {
 	require.Eventually(t, func() bool { return s.count("a.test. A") > 0 }, 10*time.Second, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
-	close(s.hold)
+	close(hold)
 	got, err := r.LookupNetIP(context.Background(), "ip", "a.test")
 	require.NoError(t, err)
 	require.Equal(t, addrs("192.0.2.1"), got)
@@ -391,7 +413,7 @@ func TestHostileServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t, nil)
-			s.answer = tt.answer
+			s.behave(tt.answer, nil)
 			r, _ := newResolver(t, s)
 			got, err := r.LookupNetIP(context.Background(), "ip", "a.test")
 			if tt.ok {
@@ -409,7 +431,7 @@ func TestHostileServers(t *testing.T) {
 func TestSecondServer(t *testing.T) {
 	t.Parallel()
 	bad := newServer(t, nil)
-	bad.answer = func(q *dns.Msg, _ bool) *dns.Msg { return new(dns.Msg).SetRcode(q, dns.RcodeServerFailure) }
+	bad.behave(func(q *dns.Msg, _ bool) *dns.Msg { return new(dns.Msg).SetRcode(q, dns.RcodeServerFailure) }, nil)
 	s := newServer(t, map[string][]string{"a.test.": {"a.test. 60 IN A 192.0.2.1"}})
 	r, _ := newResolver(t, s, func(c *resolver.Config) { c.Servers = []netip.AddrPort{bad.addr, s.addr} })
 	got, err := r.LookupNetIP(context.Background(), "ip", "a.test")
