@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func (r *Resolver) askBoth(ctx context.Context, s *servers, full string) (addrs 
 		case <-late:
 		}
 	}
-	return ordered(append(four.addrs[:len(four.addrs):len(four.addrs)], six.addrs...)), four, six
+	return ordered(append(slices.Clip(four.addrs), six.addrs...)), four, six
 }
 
 // guarded asks every server in turn, as often as resolv.conf says. It is the

@@ -205,7 +205,7 @@ func ordered(addrs []netip.Addr) []netip.Addr {
 func canonical(host string) (string, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	fine := len(name) <= 253 && last != "" && !(last[0] >= '0' && last[0] <= '9' && numeric(last))
+	fine := len(name) <= 253 && last != "" && !numeric(last)
 	for label := range strings.SplitSeq(name, ".") {
 		fine = fine && label != "" && len(label) <= 63
 	}

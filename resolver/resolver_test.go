@@ -63,7 +63,7 @@ func bothPorts(t *testing.T) (net.PacketConn, net.Listener) {
 		if err == nil {
 			return pc, l
 		}
-		pc.Close()
+		require.NoError(t, pc.Close())
 	}
 	require.Fail(t, "no port that is free in UDP and TCP")
 	return nil, nil

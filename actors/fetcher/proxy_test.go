@@ -119,7 +119,7 @@ func httpRelay(r *relay, c net.Conn) {
 		if err != nil {
 			return
 		}
-		if req.Method == "CONNECT" {
+		if req.Method == http.MethodConnect {
 			_, _ = io.WriteString(c, "HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
 			join(c, up)
 			return
@@ -487,7 +487,7 @@ func TestProxyList(t *testing.T) {
 		for range 3 {
 			requireCause(t, crawl.CauseProxy, get(t, slot, url))
 		}
-		require.EqualValues(t, before+4, s.requests.Load(), "never directly")
+		require.Equal(t, before+4, s.requests.Load(), "never directly")
 	})
 }
 
@@ -581,4 +581,26 @@ func TestProxyConfig(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "secret")
+}
+
+// FuzzProxyAnswers: whatever a proxy says, a fetch ends without a page.
+func FuzzProxyAnswers(f *testing.F) {
+	for _, seed := range []string{"", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 407 N\r\n\r\n", "HTTP/1.1 200", "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00", "\x05\x02\x01\x00\x05\x05\x00\x03\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		r := newRelay(t, "", func(_ *relay, c net.Conn) {
+			_, _ = c.Read(make([]byte, 1024))
+			_, _ = c.Write(answer)
+		})
+		for _, scheme := range []string{"http", "socks5", "socks5h"} {
+			slot := newSlot(t, func(c *fetcher.Config) {
+				c.Proxy.HTTPS, c.Timeout = scheme+"://u:p@"+r.addr, time.Second
+				c.Resolver = names{"site.test": {netip.MustParseAddr("93.184.215.14")}}
+			})
+			resp := get(t, slot, "https://site.test/")
+			require.NotEmpty(t, resp.Cause)
+			require.Zero(t, resp.Status)
+		}
+	})
 }

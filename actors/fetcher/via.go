@@ -26,6 +26,7 @@ func (c *Client) route(t *target, o *options) (*proxy, error) {
 		return c.proxies.own(o.proxy)
 	case wayUnknown:
 		return nil, errProxyURL
+	case wayDefault:
 	}
 	if c.proxies.none() {
 		return nil, nil //nolint:nilnil // nil is the direct way
@@ -299,8 +300,9 @@ func (x *exchange) judgeProxy() {
 	case crawl.CauseNone:
 		x.via.succeeded()
 	case crawl.CauseReset, crawl.CauseMalformed, crawl.CauseTimeout:
-		if x.resp.Status == 0 && x.forwarded {
+		if x.forwarded {
 			x.via.failed(false)
 		}
+	default:
 	}
 }

@@ -58,7 +58,7 @@ func TestNetworkSettings(t *testing.T) {
 	go func() { done <- srv.ActivateAndServe() }()
 	t.Cleanup(func() {
 		require.NoError(t, pc.Close())
-		<-done
+		require.Error(t, <-done) // its socket was closed
 	})
 	client := func(flags map[string]string) *fetcher.Slot {
 		flags["DNS_SERVERS"] = pc.LocalAddr().String()

@@ -26,10 +26,13 @@ func TestProxyConfig(t *testing.T) {
 	}{
 		{"environment", func(*config.Fetch) {}, fetcher.ProxyConfig{HTTP: "http://lower", HTTPS: "http://tls"}, ""},
 		{"off", func(f *config.Fetch) { f.ProxyEnabled = false }, fetcher.ProxyConfig{}, ""},
-		{"list and file", func(f *config.Fetch) {
-			f.ProxyList, f.ProxyListFile, f.ProxyResolves = []string{"http://b"}, file, true
+		{
+			"list and file", func(f *config.Fetch) {
+				f.ProxyList, f.ProxyListFile, f.ProxyResolves = []string{"http://b"}, file, true
+			},
+			fetcher.ProxyConfig{HTTP: "http://lower", HTTPS: "http://tls", List: []string{"http://b", "http://c", "socks5://d"}, Resolves: true},
+			"",
 		},
-			fetcher.ProxyConfig{HTTP: "http://lower", HTTPS: "http://tls", List: []string{"http://b", "http://c", "socks5://d"}, Resolves: true}, ""},
 		{"no file", func(f *config.Fetch) { f.ProxyListFile = file + "x" }, fetcher.ProxyConfig{}, "PROXY_LIST_FILE"},
 		{"empty file", func(f *config.Fetch) { f.ProxyListFile = empty }, fetcher.ProxyConfig{}, "there is no proxy in it"},
 	}
