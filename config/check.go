@@ -112,6 +112,29 @@ func checkContact(s string) error {
 	return checkASCII(s)
 }
 
+// checkAuthUser accepts what can be a user in HTTP basic authentication.
+func checkAuthUser(s string) error {
+	if strings.Contains(s, ":") {
+		return errors.New("holds a colon, which would end the user's name: take it out")
+	}
+	return nil
+}
+
+// checkAuthDomain accepts "" and a host name, with or without a scheme.
+func checkAuthDomain(s string) error {
+	if s == "" {
+		return nil
+	}
+	scheme, host, ok := strings.Cut(strings.ToLower(s), "://")
+	if !ok {
+		scheme, host = "http", s
+	}
+	if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "/?#@:*, \t") || strings.Trim(host, ".") == "" {
+		return fmt.Errorf("%s is no domain: write example.org, or https://example.org for https alone", quote(s))
+	}
+	return nil
+}
+
 func checkASCII(s string) error {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return fmt.Errorf("%s holds a character that is not ASCII, which cannot stand in a header: take it out", quote(s))
@@ -228,6 +251,17 @@ func crossCheck(c *Config, refused map[string]bool) []*SettingError {
 	}
 	if c.Redis.StartURLsAsSet && c.Redis.StartURLsAsZSet {
 		bad("REDIS_START_URLS_AS_SET", "is on together with REDIS_START_URLS_AS_ZSET (%s): switch one off", c.Source("REDIS_START_URLS_AS_ZSET"))
+	}
+	if c.Fetch.TLSMinVersion > c.Fetch.TLSMaxVersion && fine("DOWNLOAD_TLS_MIN_VERSION", "DOWNLOAD_TLS_MAX_VERSION") {
+		bad("DOWNLOAD_TLS_MIN_VERSION", "%s is more than DOWNLOAD_TLS_MAX_VERSION, %s (%s): lower it or raise the other",
+			c.Fetch.TLSMinVersion, c.Fetch.TLSMaxVersion, c.Source("DOWNLOAD_TLS_MAX_VERSION"))
+	}
+	if c.Fetch.AuthDomain == "" && c.Fetch.AuthUser+c.Fetch.AuthPass != "" && fine("HTTPAUTH_DOMAIN") {
+		bad("HTTPAUTH_DOMAIN", "is not set, but HTTPAUTH_USER or HTTPAUTH_PASS is: name the site that may see them")
+	}
+	if c.Fetch.ProxyBackoffBase > c.Fetch.ProxyBackoffMax && fine("PROXY_BACKOFF_BASE", "PROXY_BACKOFF_MAX") {
+		bad("PROXY_BACKOFF_BASE", "%s is more than PROXY_BACKOFF_MAX, %s (%s): lower it or raise the other",
+			seconds(c.Fetch.ProxyBackoffBase), seconds(c.Fetch.ProxyBackoffMax), c.Source("PROXY_BACKOFF_MAX"))
 	}
 	if c.Throttle.BackoffBase > c.Throttle.BackoffMax && fine("BACKOFF_BASE", "BACKOFF_MAX") {
 		bad("BACKOFF_BASE", "%s is more than BACKOFF_MAX, %s (%s): lower it or raise the other",

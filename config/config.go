@@ -8,10 +8,12 @@
 package config
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 // Config is the effective settings of one process. Its values are within the
@@ -147,10 +149,43 @@ type Fetch struct {
 	DefaultHeaders     []crawl.Header // DEFAULT_REQUEST_HEADERS, in order
 	DownloadTimeout    time.Duration  // DOWNLOAD_TIMEOUT
 	ConnectTimeout     time.Duration  // CONNECT_TIMEOUT
+	HeaderTimeout      time.Duration  // DOWNLOAD_HEADER_TIMEOUT; 0 is DownloadTimeout
+	StallTimeout       time.Duration  // DOWNLOAD_STALL_TIMEOUT; 0 has no such limit
+	StallRate          int            // DOWNLOAD_STALL_RATE, bytes a second
+	MaxRatio           int            // DOWNLOAD_MAX_RATIO; 0 has no such limit
+	HeaderMaxSize      int64          // DOWNLOAD_HEADER_MAXSIZE, bytes
+	DNSCache           bool           // DNSCACHE_ENABLED
+	DNSCacheSize       int            // DNSCACHE_SIZE, names
+	DNSTTL             time.Duration  // DNSCACHE_TTL, of addresses without a time of their own
+	DNSMaxTTL          time.Duration  // DNSCACHE_MAX_TTL
+	DNSNegativeTTL     time.Duration  // DNSCACHE_NEGATIVE_TTL; 0 remembers no missing name
+	DNSTimeout         time.Duration  // DNS_TIMEOUT
+	DNSServers         []string       // DNS_SERVERS, ADDRESS or ADDRESS:PORT; none: those of the system
+	KeepAliveTimeout   time.Duration  // KEEPALIVE_TIMEOUT
+	KeepAliveMax       int            // KEEPALIVE_MAX, connections
 	DownloadMaxSize    int64          // DOWNLOAD_MAXSIZE, bytes
 	DownloadWarnSize   int64          // DOWNLOAD_WARNSIZE, bytes; 0 never warns
+	VerifyExcept       []string       // DOWNLOAD_VERIFY_EXCEPT, domains
+	TLSMinVersion      string         // DOWNLOAD_TLS_MIN_VERSION: "1.0" to "1.3"
+	TLSMaxVersion      string         // DOWNLOAD_TLS_MAX_VERSION, at least TLSMinVersion
 	VerifyCertificates bool           // DOWNLOAD_VERIFY_CERTIFICATES
-	AllowPrivate       bool           // ALLOW_PRIVATE
+
+	AuthUser   string // HTTPAUTH_USER
+	AuthPass   string // HTTPAUTH_PASS
+	AuthDomain string // HTTPAUTH_DOMAIN; set when the others are
+
+	ProxyEnabled     bool          // HTTPPROXY_ENABLED
+	ProxyList        []string      // PROXY_LIST, URLs
+	ProxyListFile    string        // PROXY_LIST_FILE; "" for none
+	ProxyResolves    bool          // PROXY_RESOLVES
+	ProxyBackoffBase time.Duration // PROXY_BACKOFF_BASE
+	ProxyBackoffMax  time.Duration // PROXY_BACKOFF_MAX, at least ProxyBackoffBase
+
+	AllowPrivate bool                 // ALLOW_PRIVATE
+	AddressAllow []netip.Prefix       // ADDRESS_ALLOW
+	AddressDeny  []netip.Prefix       // ADDRESS_DENY
+	AllowedPorts []netguard.PortRange // ALLOWED_PORTS; none: all but those of other protocols
+	NAT64Prefix  []netip.Prefix       // NAT64_PREFIX
 
 	RedirectEnabled        bool // REDIRECT_ENABLED
 	RedirectMaxTimes       int  // REDIRECT_MAX_TIMES
@@ -273,6 +308,13 @@ func (c *Config) Source(name string) string {
 // alike, as scrapy-redis does.
 func Key(template, crawlName string) string {
 	return strings.NewReplacer("%(name)s", crawlName, "%(spider)s", crawlName).Replace(template)
+}
+
+// Guard is what the HTTP client may connect to.
+func (f Fetch) Guard() netguard.Policy {
+	return netguard.Policy{
+		AllowPrivate: f.AllowPrivate, Allow: f.AddressAllow, Deny: f.AddressDeny, NAT64: f.NAT64Prefix, Ports: f.AllowedPorts,
+	}
 }
 
 // Agent is the User-Agent to send: USER_AGENT with the version and the contact

@@ -48,8 +48,8 @@ func TestRegistry(t *testing.T) {
 			names = append(names, s.name)
 		}
 		for _, s := range Settings() {
-			require.Regexp(t, `^[A-Z][A-Z_]*[A-Z]$`, s.Name)
-			require.Regexp(t, `^[a-z]+\.[a-z_]+$`, s.Path)
+			require.Regexp(t, `^[A-Z][A-Z0-9_]*[A-Z0-9]$`, s.Name)
+			require.Regexp(t, `^[a-z]+\.[a-z0-9_]+$`, s.Path)
 			require.True(t, slices.Contains(names, strings.Split(s.Path, ".")[0]), s.Path)
 			for _, key := range []string{s.Name, s.Path, s.Flag, s.alias} {
 				require.False(t, key != "" && seen[key], "%s is there twice", key)

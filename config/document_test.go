@@ -50,6 +50,36 @@ func TestExampleStatesDefaults(t *testing.T) {
 	}
 }
 
+func TestExplainMasksProxies(t *testing.T) {
+	t.Parallel()
+	c, err := Load(Sources{Flags: map[string]string{"PROXY_LIST": "http://me:word1@a:1,http://b:2,word2@c:3"}})
+	require.NoError(t, err)
+	var text, machine bytes.Buffer
+	require.NoError(t, Explain(&text, c))
+	require.NoError(t, ExplainJSON(&machine, c))
+	for _, out := range []string{text.String(), machine.String()} {
+		require.Contains(t, out, "http://me:***@a:1,http://b:2,***@c:3")
+		require.NotContains(t, out, "word1")
+		require.NotContains(t, out, "word2")
+	}
+}
+
+func TestExplainSealsPasswords(t *testing.T) {
+	t.Parallel()
+	c, err := Load(Sources{Flags: map[string]string{"HTTPAUTH_USER": "me", "HTTPAUTH_PASS": "word", "HTTPAUTH_DOMAIN": "a.test"}})
+	require.NoError(t, err)
+	var text, machine bytes.Buffer
+	require.NoError(t, Explain(&text, c))
+	require.NoError(t, ExplainJSON(&machine, c))
+	require.NotContains(t, text.String()+machine.String(), `word"`)
+	require.NotRegexp(t, `HTTPAUTH_PASS +word`, text.String())
+	_, problems := loadYAML(t, "fetch:\n  httpauth_pass: 424242\n")
+	require.NotContains(t, strings.Join(problems, " "), "424242")
+	_, err = Load(Sources{Flags: map[string]string{"HTTPAUTH_PASS": "word"}})
+	require.ErrorContains(t, err, "HTTPAUTH_DOMAIN")
+	require.NotContains(t, err.Error(), "word")
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	c, err := Load(Sources{

@@ -56,6 +56,16 @@ func (s *Setting) shown() string {
 	if h, ok := s.value.(headersValue); ok {
 		return headersJSON(h.masked())
 	}
+	if s.sealed && s.value.text() != "" {
+		return mask
+	}
+	if list, ok := s.value.(listValue); ok && s.secret {
+		masked := make([]string, len(*list.p))
+		for i, url := range *list.p {
+			masked[i] = MaskURL(url)
+		}
+		return strings.Join(masked, ",")
+	}
 	if s.secret {
 		return MaskURL(s.value.text())
 	}
@@ -67,7 +77,7 @@ func (s *Setting) plainShown() any {
 	switch {
 	case isHeaders:
 		return json.RawMessage(s.shown())
-	case s.secret:
+	case s.secret, s.sealed:
 		return s.shown()
 	default:
 		return s.value.plain()

@@ -80,6 +80,9 @@ func (l *loader) problem(source, key, text string) {
 func (l *loader) apply(s *Setting, in input, origin string) error {
 	if err := s.value.set(in); err != nil {
 		l.bad[s.Name] = true
+		if s.sealed {
+			return errors.New("cannot be read: write text on one line, in quotes") // and nothing of it
+		}
 		return err
 	}
 	l.config.origins[s.Name] = origin

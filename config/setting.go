@@ -13,7 +13,8 @@ type Setting struct {
 	Why     string // why the default differs from Scrapy's; "" when it does not
 
 	alias  string // a second name that -s and the environment take; "" when there is none
-	secret bool   // printed masked
+	secret bool   // a URL, or several: printed with its passwords masked
+	sealed bool   // printed masked altogether
 	value  value
 }
 
@@ -59,6 +60,7 @@ func registry(c *Config) []Setting {
 	rows = append(rows, schedulerSettings(&c.Scheduler)...)
 	rows = append(rows, throttleSettings(&c.Throttle)...)
 	rows = append(rows, fetchSettings(&c.Fetch)...)
+	rows = append(rows, proxySettings(&c.Fetch)...)
 	rows = append(rows, httpCacheSettings(&c.HTTPCache)...)
 	rows = append(rows, webSettings(&c.Fetch)...)
 	rows = append(rows, robotsSettings(&c.Robots)...)

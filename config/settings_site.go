@@ -121,6 +121,62 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc:   "Time for name look-up, connecting and TLS together; DOWNLOAD_TIMEOUT bounds it too.",
 		value: durationValue{&c.ConnectTimeout, time.Millisecond, 24 * time.Hour},
 	}, {
+		Name: "DNSCACHE_ENABLED", Path: "fetch.dnscache_enabled", Default: "true", Scrapy: "True",
+		Doc:   "Remember names that were looked up, for as long as their zones allow.",
+		value: boolValue{&c.DNSCache},
+	}, {
+		Name: "DNSCACHE_SIZE", Path: "fetch.dnscache_size", Default: "10000", Scrapy: "10000",
+		Doc:   "Names that are remembered; the one used longest ago goes first.",
+		value: intValue{p: &c.DNSCacheSize, min: 1, max: 10_000_000},
+	}, {
+		Name: "DNSCACHE_TTL", Path: "fetch.dnscache_ttl", Default: "60",
+		Doc:   "How long addresses are used whose source says nothing about it: the system's resolver, where resolv.conf names no server.",
+		value: durationValue{&c.DNSTTL, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DNSCACHE_MAX_TTL", Path: "fetch.dnscache_max_ttl", Default: "3600",
+		Doc:   "Longest time that addresses are used, whatever their zone allows.",
+		value: durationValue{&c.DNSMaxTTL, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DNSCACHE_NEGATIVE_TTL", Path: "fetch.dnscache_negative_ttl", Default: "30",
+		Doc:   "Longest time for which a name is known not to exist; 0 asks each time.",
+		value: durationValue{&c.DNSNegativeTTL, 0, 24 * time.Hour},
+	}, {
+		Name: "DNS_TIMEOUT", Path: "fetch.dns_timeout", Default: "60", Scrapy: "60",
+		Doc:   "Time for one look-up, all tries together; CONNECT_TIMEOUT bounds how long a fetch waits for it.",
+		value: durationValue{&c.DNSTimeout, time.Millisecond, 24 * time.Hour},
+	}, {
+		Name: "DNS_SERVERS", Path: "fetch.dns_servers",
+		Doc:   "Name servers, ADDRESS or ADDRESS:PORT. Empty: those of resolv.conf.",
+		value: listValue{&c.DNSServers, checkServer},
+	}, {
+		Name: "DOWNLOAD_HEADER_TIMEOUT", Path: "fetch.download_header_timeout", Default: "0",
+		Doc:   "Time from sending a request to the end of the answer's header; 0: DOWNLOAD_TIMEOUT alone bounds it.",
+		value: durationValue{&c.HeaderTimeout, 0, 24 * time.Hour},
+	}, {
+		Name: "DOWNLOAD_STALL_TIMEOUT", Path: "fetch.download_stall_timeout", Default: "30",
+		Doc:   "How long a body may come slower than DOWNLOAD_STALL_RATE before it is given up; 0: DOWNLOAD_TIMEOUT alone bounds it.",
+		value: durationValue{&c.StallTimeout, 0, 24 * time.Hour},
+	}, {
+		Name: "DOWNLOAD_STALL_RATE", Path: "fetch.download_stall_rate", Default: "64",
+		Doc:   "The slowest body, in bytes a second.",
+		value: intValue{p: &c.StallRate, min: 1, max: 1 << 30},
+	}, {
+		Name: "DOWNLOAD_HEADER_MAXSIZE", Path: "fetch.download_header_maxsize", Default: "64KiB",
+		Doc:   "Largest header of an answer.",
+		value: bytesValue{p: &c.HeaderMaxSize, min: 64 << 10, max: 16 << 20},
+	}, {
+		Name: "DOWNLOAD_MAX_RATIO", Path: "fetch.download_max_ratio", Default: "250",
+		Doc:   "How many times its compressed size a body over 4 MiB may have; a larger one is given up as a bomb. 0: DOWNLOAD_MAXSIZE alone bounds it.",
+		value: intValue{p: &c.MaxRatio, max: 1_000_000},
+	}, {
+		Name: "KEEPALIVE_TIMEOUT", Path: "fetch.keepalive_timeout", Default: "60",
+		Doc:   "How long a connection that is not used is kept.",
+		value: durationValue{&c.KeepAliveTimeout, time.Millisecond, time.Hour},
+	}, {
+		Name: "KEEPALIVE_MAX", Path: "fetch.keepalive_max", Default: "4096",
+		Doc:   "Unused connections of a node; each costs a file descriptor.",
+		value: intValue{p: &c.KeepAliveMax, min: 1, max: 1_000_000},
+	}, {
 		Name: "DOWNLOAD_MAXSIZE", Path: "fetch.download_maxsize", Default: "32MiB", Scrapy: "1073741824 (1 GiB)",
 		Doc: "Largest body, compressed or not; a larger one is given up. There is no way to say no limit.",
 		Why: "A page is held in memory, up to CONCURRENT_REQUESTS of them.",
@@ -137,9 +193,37 @@ func fetchSettings(c *Fetch) []Setting {
 		Doc: "Refuse a server whose TLS certificate is not valid for its name.",
 		Why: "What is stored under a name should come from there.", value: boolValue{&c.VerifyCertificates},
 	}, {
+		Name: "DOWNLOAD_VERIFY_EXCEPT", Path: "fetch.download_verify_except",
+		Doc:   "Domains, with the hosts below them, whose certificates may be wrong.",
+		value: listValue{&c.VerifyExcept, checkDomain},
+	}, {
+		Name: "DOWNLOAD_TLS_MIN_VERSION", Path: "fetch.download_tls_min_version", Default: "1.2", Scrapy: "None (what OpenSSL allows)",
+		Doc: "Oldest version of TLS that is spoken.",
+		Why: "Older ones protect nothing any more.", value: tlsValue(&c.TLSMinVersion),
+	}, {
+		Name: "DOWNLOAD_TLS_MAX_VERSION", Path: "fetch.download_tls_max_version", Default: "1.3", Scrapy: "None (what OpenSSL allows)",
+		Doc:   "Newest version of TLS that is spoken.",
+		value: tlsValue(&c.TLSMaxVersion),
+	}, {
 		Name: "ALLOW_PRIVATE", Path: "fetch.allow_private", Flag: "--allow-private", Default: "false",
 		Doc:   "Fetch from loopback and private addresses too. Without it a page on the web cannot steer the crawler into your network.",
 		value: boolValue{&c.AllowPrivate},
+	}, {
+		Name: "ADDRESS_ALLOW", Path: "fetch.address_allow",
+		Doc:   "Addresses and networks (10.1.0.0/16) that may be fetched from whatever else is said; ADDRESS_DENY alone is stronger.",
+		value: prefixesValue{p: &c.AddressAllow},
+	}, {
+		Name: "ADDRESS_DENY", Path: "fetch.address_deny",
+		Doc:   "Addresses and networks that are never fetched from.",
+		value: prefixesValue{p: &c.AddressDeny},
+	}, {
+		Name: "ALLOWED_PORTS", Path: "fetch.allowed_ports",
+		Doc:   "The only ports fetched from (80,443,8000-8999). Empty: all but those of other protocols, which browsers refuse too; 1-65535: all.",
+		value: portsValue{&c.AllowedPorts},
+	}, {
+		Name: "NAT64_PREFIX", Path: "fetch.nat64_prefix",
+		Doc:   "IPv6 prefixes by which this network reaches IPv4 (RFC 6052), apart from 64:ff9b::/96: what is inside is judged.",
+		value: prefixesValue{&c.NAT64Prefix, true},
 	}, {
 		Name: "REDIRECT_ENABLED", Path: "fetch.redirect_enabled", Default: "true", Scrapy: "True",
 		Doc:   "Follow redirects; each is a new request that waits for its own site's turn.",
@@ -152,6 +236,46 @@ func fetchSettings(c *Fetch) []Setting {
 		Name: "REDIRECT_PRIORITY_ADJUST", Path: "fetch.redirect_priority_adjust", Default: "2", Scrapy: "+2",
 		Doc:   "Added to the priority of a redirect's target; higher goes first.",
 		value: intValue{p: &c.RedirectPriorityAdjust, min: -1_000_000, max: 1_000_000},
+	}}
+}
+
+func proxySettings(c *Fetch) []Setting {
+	return []Setting{{
+		Name: "HTTPAUTH_USER", Path: "fetch.httpauth_user", Scrapy: `""`,
+		Doc:   "User for the sites of HTTPAUTH_DOMAIN (HTTP basic authentication). Empty, with HTTPAUTH_PASS: none is sent.",
+		value: stringValue{&c.AuthUser, checkAuthUser},
+	}, {
+		Name: "HTTPAUTH_PASS", Path: "fetch.httpauth_pass", Scrapy: `""`,
+		Doc:    "Its password.",
+		sealed: true, value: stringValue{p: &c.AuthPass},
+	}, {
+		Name: "HTTPAUTH_DOMAIN", Path: "fetch.httpauth_domain", Scrapy: `""`,
+		Doc:   "Who gets them: this host and those below it (example.org), or with a scheme (https://example.org) by that alone.",
+		value: stringValue{&c.AuthDomain, checkAuthDomain},
+	}, {
+		Name: "HTTPPROXY_ENABLED", Path: "fetch.httpproxy_enabled", Default: "true", Scrapy: "True",
+		Doc:   "Use the proxies of the environment (http_proxy, https_proxy, no_proxy) and of PROXY_LIST. A proxy that a request's meta names is used in any case.",
+		value: boolValue{&c.ProxyEnabled},
+	}, {
+		Name: "PROXY_LIST", Path: "fetch.proxy_list",
+		Doc:    "Proxies that take turns in place of the environment's: URLs of http, https, socks5 or socks5h. no_proxy does not count for them.",
+		secret: true, value: listValue{&c.ProxyList, checkProxy},
+	}, {
+		Name: "PROXY_LIST_FILE", Path: "fetch.proxy_list_file",
+		Doc:   "File with more of them, one a line; # begins a comment. It is read at the start.",
+		value: stringValue{p: &c.ProxyListFile},
+	}, {
+		Name: "PROXY_RESOLVES", Path: "fetch.proxy_resolves", Default: "false",
+		Doc:   "Leave looking names up to the proxies, where only they can. Then a name that leads to a private address is for the proxy to refuse.",
+		value: boolValue{&c.ProxyResolves},
+	}, {
+		Name: "PROXY_BACKOFF_BASE", Path: "fetch.proxy_backoff_base", Default: "10",
+		Doc:   "How long a proxy of the list that failed is left alone; it doubles with each further failure.",
+		value: durationValue{&c.ProxyBackoffBase, time.Millisecond, year},
+	}, {
+		Name: "PROXY_BACKOFF_MAX", Path: "fetch.proxy_backoff_max", Default: "600",
+		Doc:   "Longest that it doubles to.",
+		value: durationValue{&c.ProxyBackoffMax, time.Millisecond, year},
 	}}
 }
 

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 func TestValues(t *testing.T) {
@@ -56,6 +58,33 @@ func TestValues(t *testing.T) {
 		{"DOWNLOAD_MAXSIZE", "9223372036854775807GiB", nil, "out of range"},
 		{"DOWNLOAD_MAXSIZE", "-9223372036854775808KiB", nil, "out of range"},
 		{"DOWNLOAD_MAXSIZE", "2MB", nil, "is not a size"},
+
+		{"ADDRESS_ALLOW", "10.1.2.3, 10.1.2.3/8,fd00::1/8", []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, ""},
+		{"ADDRESS_ALLOW", "", []netip.Prefix(nil), ""},
+		{"ADDRESS_DENY", "example.org", nil, `"example.org" is no network: write an address`},
+		{"ADDRESS_DENY", "fe80::1%lo", nil, "is no network"},
+		{"ADDRESS_DENY", "10.0.0.0/33", nil, "is no network"},
+		{"NAT64_PREFIX", "64:ff9b:1::/48", []netip.Prefix{netip.MustParsePrefix("64:ff9b:1::/48")}, ""},
+		{"NAT64_PREFIX", "10.0.0.0/32", nil, "is no translator's prefix"},
+		{"NAT64_PREFIX", "2001:db8::/50", nil, "is no translator's prefix"},
+		{"PROXY_LIST", "http://u:p@h:1, socks5h://[::1]:2,h:3", []string{"http://u:p@h:1", "socks5h://[::1]:2", "h:3"}, ""},
+		{"PROXY_LIST", "ftp://u:secret@h", nil, "has an entry with another scheme"},
+		{"PROXY_LIST", "http://u:secret@h:x", nil, "has an entry that is no URL"},
+		{"DNS_SERVERS", "10.0.0.53, [fd00::53]:5353,fd00::53", []string{"10.0.0.53", "[fd00::53]:5353", "fd00::53"}, ""},
+		{"DOWNLOAD_TLS_MIN_VERSION", "TLSv1.3", "1.3", ""},
+		{"DOWNLOAD_TLS_MIN_VERSION", "SSLv3", nil, "write one of 1.0, 1.1, 1.2, 1.3"},
+		{"DOWNLOAD_VERIFY_EXCEPT", "a.test,https://b.test", nil, "is no domain"},
+		{"HTTPAUTH_USER", "a:b", nil, "holds a colon"},
+		{"HTTPAUTH_DOMAIN", "https://example.org", "https://example.org", ""},
+		{"HTTPAUTH_DOMAIN", "example.org/a", nil, "is no domain"},
+		{"HTTPAUTH_DOMAIN", "ftp://example.org", nil, "is no domain"},
+		{"HTTPAUTH_DOMAIN", "*.example.org", nil, "is no domain"},
+		{"DNS_SERVERS", "dns.test", nil, "is no name server"},
+		{"ALLOWED_PORTS", "80, 443,8000-8999", []netguard.PortRange{{First: 80, Last: 80}, {First: 443, Last: 443}, {First: 8000, Last: 8999}}, ""},
+		{"ALLOWED_PORTS", "", []netguard.PortRange(nil), ""},
+		{"ALLOWED_PORTS", "0", nil, "is no list of ports"},
+		{"ALLOWED_PORTS", "9-1", nil, "is no list of ports"},
+		{"ALLOWED_PORTS", "http", nil, "is no list of ports"},
 
 		{"SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.PriorityQueue", "PriorityQueue", ""},
 		{"SCHEDULER_QUEUE_CLASS", "SpiderQueue", "FifoQueue", ""},

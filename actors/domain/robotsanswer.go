@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +19,16 @@ import (
 // maxRobotsHops is how many redirects of a robots.txt are followed (RFC 9309 §2.3.1.2).
 const maxRobotsHops = 5
 
-// robotsFlight is the fetch of robots.txt, through the slot like any request. Where
+// robotsFlight is the fetch of robots.txt, through the slot like any request, and
+// through the proxy of the request that waits for it. Where
 // a redirect led to another host it is asked of that host's domain, and nil.
-func (d *Domain) robotsFlight(ctx actor.Context, f *robotsFile) *flight {
+func (d *Domain) robotsFlight(ctx actor.Context, f *robotsFile, waiting *crawl.Request) *flight {
 	url := f.url()
 	if weburl.Host(url) != d.slot {
 		d.sendAway(ctx, f)
 		return nil
 	}
-	return &flight{file: f, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", url), URL: url}}}
+	return &flight{file: f, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", url), URL: url, Meta: proxyMeta(waiting.Meta)}}}
 }
 
 // onRobotsFetched takes the end of a fetch that this domain made for itself, or that
@@ -132,4 +134,20 @@ func (d *Domain) robotsUnreachable(ctx actor.Context, now time.Time, f *robotsFi
 	d.ask(ctx, &rqueue.RobotsPut{Host: d.slot, Origin: f.origin, Robots: rqueue.Robots{
 		Status: status, UnreachableSince: max(time.Millisecond, now.Sub(f.since)), Failures: f.failures, RetryIn: at.Sub(now),
 	}})
+}
+
+// proxyMeta is the part of a meta that names a proxy, nil when there is none.
+func proxyMeta(meta []byte) []byte {
+	if len(meta) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(meta, &fields) != nil {
+		return nil
+	}
+	proxy, ok := fields["proxy"]
+	if !ok {
+		return nil
+	}
+	return append(append([]byte(`{"proxy":`), proxy...), '}')
 }

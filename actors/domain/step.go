@@ -147,7 +147,7 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 				reason = throttle.ReasonRobots
 			case wanted:
 				if !d.fetching(file.url()) { // as an errand: its answer is ours too
-					if f := d.robotsFlight(ctx, file); f != nil {
+					if f := d.robotsFlight(ctx, file, lease.Request); f != nil {
 						return f
 					}
 				}

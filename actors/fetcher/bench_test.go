@@ -17,6 +17,7 @@ import (
 
 	"orbweaver/actors/fetcher"
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 // serveEnv makes the test binary serve pages until its standard input ends, so
@@ -64,7 +65,7 @@ func benchServer(b *testing.B) string {
 
 func BenchmarkSlotDo(b *testing.B) {
 	url := benchServer(b)
-	c, err := fetcher.New(fetcher.Config{AllowPrivate: true})
+	c, err := fetcher.New(fetcher.Config{Guard: netguard.Policy{AllowPrivate: true}})
 	require.NoError(b, err)
 	s := c.Slot()
 	defer s.Close()

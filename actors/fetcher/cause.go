@@ -10,31 +10,36 @@ import (
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/netguard"
+	"orbweaver/core/weburl"
 )
 
 // connectCause names why there is no connection.
 func connectCause(err error) crawl.Cause {
 	var (
 		forbidden *netguard.ForbiddenError
+		host      *netguard.HostError
+		noProxy   *proxyError
 		lookup    *lookupError
 		handshake *handshakeError
 	)
 	switch {
-	case errors.As(err, &forbidden):
+	case errors.As(err, &forbidden), errors.As(err, &host), errors.Is(err, netguard.ErrPort):
 		return crawl.CauseForbidden
 	case errors.Is(err, context.Canceled):
 		return crawl.CauseCancelled
+	case exhausted(err):
+		return crawl.CauseCancelled
+	case errors.As(err, &noProxy):
+		return crawl.CauseProxy
 	case errors.As(err, &lookup):
 		return crawl.CauseDNS
 	case isTimeout(err):
 		return crawl.CauseTimeout
 	case errors.As(err, &handshake):
 		return crawl.CauseTLS
-	case exhausted(err):
-		return crawl.CauseCancelled
 	case errors.Is(err, syscall.ECONNRESET):
 		return crawl.CauseReset
-	case errors.Is(err, errURLPort):
+	case errors.Is(err, errURLPort), errors.Is(err, weburl.ErrHost):
 		return crawl.CauseBadURL
 	default:
 		return crawl.CauseRefused

@@ -12,6 +12,9 @@ package fetcher
 import (
 	"bufio"
 	"crypto/tls"
+	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -36,8 +39,10 @@ const (
 // use; it starts no goroutines and needs no closing.
 type Client struct {
 	cfg      Config
-	guard    netguard.Policy
 	tls      *tls.Config
+	trusted  netguard.Policy // for proxies of the settings
+	proxies  *proxies
+	auth     credentials
 	maxSize  int64
 	defaults []crawl.Header // User-Agent, DefaultHeaders, Accept-Encoding
 
@@ -56,12 +61,25 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	known, err := newProxies(cfg.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := cfg.Auth.ready()
+	if err != nil {
+		return nil, err
+	}
+	trusted := cfg.Guard
+	trusted.AllowPrivate, trusted.Ports = true, []netguard.PortRange{{First: 1, Last: math.MaxUint16}}
 	c := &Client{
 		cfg:     cfg,
-		guard:   netguard.Policy{AllowPrivate: cfg.AllowPrivate},
+		trusted: trusted,
+		proxies: known,
+		auth:    auth,
 		maxSize: cfg.MaxSize,
 		tls: &tls.Config{
-			MinVersion:         tls.VersionTLS12,
+			MinVersion:         cfg.MinTLS,
+			MaxVersion:         cfg.MaxTLS,
 			RootCAs:            cfg.Roots,
 			InsecureSkipVerify: cfg.SkipVerify, //nolint:gosec // the operator's choice, off by default
 			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
@@ -73,6 +91,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.defaults = append(c.defaults, crawl.Header{Name: "User-Agent", Value: cfg.UserAgent})
 	c.defaults = append(c.defaults, cfg.DefaultHeaders...)
+	c.defaults = slices.DeleteFunc(c.defaults, func(h crawl.Header) bool { return strings.EqualFold(h.Name, proxyAuth) })
 	if headerIndex(c.defaults, "Accept-Encoding") < 0 {
 		c.defaults = append(c.defaults, crawl.Header{Name: "Accept-Encoding", Value: acceptEncoding})
 	}

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 // Resolver turns a host name into addresses, in the order in which they are to
@@ -23,7 +25,8 @@ type Resolver interface {
 // default, filled in by WithDefaults.
 type Config struct {
 	// Timeout bounds a whole fetch, from the name look-up to the last byte of
-	// the body (Scrapy's DOWNLOAD_TIMEOUT). Default 180 s.
+	// the body (Scrapy's DOWNLOAD_TIMEOUT). Default 180 s. A request's meta may
+	// have its own (download_timeout), as for MaxSize and WarnSize.
 	Timeout time.Duration
 	// ConnectTimeout bounds name look-up, connecting and TLS together. Default
 	// 30 s, never longer than Timeout.
@@ -62,13 +65,25 @@ type Config struct {
 	// DefaultHeaders are sent, in this order, unless a request has its own field
 	// of that name. nil is Scrapy's Accept and Accept-Language.
 	DefaultHeaders []crawl.Header
-	// AllowPrivate also allows loopback, private and link-local addresses.
-	AllowPrivate bool
+	// Guard is which addresses and ports may be connected to. The zero value
+	// allows public addresses, on all ports but those of other protocols.
+	Guard netguard.Policy
+	// Proxy is which requests go through a proxy. Default none.
+	Proxy ProxyConfig
+	// Auth is sent to the sites of its domain, unless a request has an
+	// Authorization field of its own or user info in its URL. Default none.
+	Auth Auth
 	// Roots are the certificate authorities that servers are verified against.
 	// nil is the system's.
 	Roots *x509.CertPool
 	// SkipVerify accepts any certificate, as Scrapy does. Default false.
 	SkipVerify bool
+	// SkipVerifyFor is the hosts, with those below them, of which any certificate
+	// is accepted, as servers or as proxies. Default none.
+	SkipVerifyFor []string
+	// MinTLS and MaxTLS are versions as crypto/tls numbers them. MinTLS defaults to
+	// TLS 1.2, MaxTLS to the newest.
+	MinTLS, MaxTLS uint16
 	// Resolver looks names up. nil is net.DefaultResolver.
 	Resolver Resolver
 }
@@ -88,6 +103,8 @@ func (c Config) WithDefaults() Config {
 	c.WarnSize = cmp.Or(c.WarnSize, 16<<20)
 	c.MaxRatio = cmp.Or(c.MaxRatio, 250)
 	c.MaxHeaderBytes = cmp.Or(c.MaxHeaderBytes, minHeaderBytes)
+	c.MinTLS = cmp.Or(c.MinTLS, tls.VersionTLS12)
+	c.MaxTLS = cmp.Or(c.MaxTLS, tls.VersionTLS13)
 	c.UserAgent = cmp.Or(c.UserAgent, "orbweaver")
 	if c.DefaultHeaders == nil {
 		c.DefaultHeaders = []crawl.Header{
@@ -95,6 +112,7 @@ func (c Config) WithDefaults() Config {
 			{Name: "Accept-Language", Value: "en"},
 		}
 	}
+	c.Proxy = c.Proxy.withDefaults()
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver
 	}
@@ -128,6 +146,9 @@ func (c Config) Validate() error {
 	if c.MaxHeaderBytes < minHeaderBytes {
 		bad("max header bytes %d: want at least %d", c.MaxHeaderBytes, minHeaderBytes)
 	}
+	if c.MinTLS < tls.VersionTLS10 || c.MinTLS > c.MaxTLS {
+		bad("TLS from %s to %s: want TLS 1.0 at least, the lower one first", tls.VersionName(c.MinTLS), tls.VersionName(c.MaxTLS))
+	}
 	if !validValue(c.UserAgent) {
 		bad("user agent %q: not a header value", c.UserAgent)
 	}
@@ -135,6 +156,9 @@ func (c Config) Validate() error {
 		if !validToken(h.Name) || !validValue(h.Value) {
 			bad("default header %q: not a header field", h.Name)
 		}
+	}
+	if err := c.Guard.Validate(); err != nil {
+		bad("guard: %w", err)
 	}
 	return errors.Join(errs...)
 }

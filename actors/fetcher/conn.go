@@ -44,10 +44,12 @@ func (p Permit) over(now time.Time) bool {
 type conn struct {
 	tls       bool
 	authority string
+	via       string // the proxy's key; "" for none
 
-	stream net.Conn        // TCP, or TLS over it
-	raw    syscall.RawConn // the TCP connection's; nil when it has none
-	probe  probe
+	stream  net.Conn        // TCP, or TLS over it, to the site or to a proxy
+	secured bool            // there is TLS in stream
+	raw     syscall.RawConn // the TCP connection's; nil when it has none
+	probe   probe
 
 	permit  Permit
 	read    int64  // bytes of this exchange read so far
@@ -112,7 +114,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return n, nil
 		case n == 0 && c.pace.renewable(err):
 			continue // the period is over, not the fetch
-		case c.tls && errors.Is(err, io.ErrUnexpectedEOF):
+		case c.secured && errors.Is(err, io.ErrUnexpectedEOF):
 			// TLS ended without its closing alert. Servers do that; a body whose
 			// length is known is still found to be cut.
 			err = io.EOF

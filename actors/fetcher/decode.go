@@ -215,10 +215,7 @@ func (l *layer) openDeflate() error {
 func (c *Client) decode(w *wire, codings []coding, most int64) (body []byte, err error) {
 	start := &plainHead{wire: w}
 	var from io.Reader = start
-	limit := c.maxSize
-	if most > 0 {
-		limit = noLimit
-	}
+	limit := w.limit
 	used := make([]*layer, 0, 2*maxCodings)
 	for _, coding := range slices.Backward(codings) {
 		l := c.layers.get(coding, from)

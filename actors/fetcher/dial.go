@@ -2,13 +2,14 @@ package fetcher
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
 	"strconv"
 	"syscall"
 	"time"
+
+	"orbweaver/core/netguard"
 )
 
 // fallbackDelay is the head start of the first address family over the other
@@ -28,9 +29,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect dials the target for cn: look-up, guard, TCP, TLS. The address that is
-// connected to is the one that the guard saw.
-func (c *Client) connect(ctx context.Context, cn *conn, t *target, deadline time.Time) error {
+// connect dials the target for cn, directly or through a proxy: look-up, guard,
+// TCP, TLS. The address that is
+// connected to is the one that the guard saw, and the guard sees it again when the
+// socket is made.
+func (c *Client) connect(ctx context.Context, cn *conn, t *target, via *proxy, deadline time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	cn.mu.Lock()
@@ -40,15 +43,36 @@ func (c *Client) connect(ctx context.Context, cn *conn, t *target, deadline time
 	cn.dialing = cancel
 	cn.mu.Unlock()
 
-	addrs, err := c.resolve(ctx, t)
-	if err != nil {
-		return err
+	var err error
+	if via != nil {
+		err = c.connectVia(ctx, cn, t, via)
+	} else {
+		err = c.connectDirect(ctx, cn, t)
 	}
-	tcp, err := dialAny(ctx, addrs)
 	if err != nil {
 		if exhausted(err) {
 			pause(ctx, exhaustedPause) // the caller will be back at once
 		}
+		return err
+	}
+	if !t.tls {
+		return nil
+	}
+	return c.secure(ctx, cn, t.host)
+}
+
+func (c *Client) connectDirect(ctx context.Context, cn *conn, t *target) error {
+	addrs, _, err := c.resolve(ctx, &c.cfg.Guard, t.host, t.port)
+	if err != nil {
+		return err
+	}
+	return c.dial(ctx, cn, &c.cfg.Guard, addrs)
+}
+
+// dial makes a TCP connection to the first of addrs that answers and gives it to cn.
+func (c *Client) dial(ctx context.Context, cn *conn, guard *netguard.Policy, addrs []netip.AddrPort) error {
+	tcp, err := dialer{guard}.any(ctx, addrs)
+	if err != nil {
 		return err
 	}
 	if !cn.adopt(tcp) {
@@ -57,16 +81,6 @@ func (c *Client) connect(ctx context.Context, cn *conn, t *target, deadline time
 	if sc, ok := tcp.(syscall.Conn); ok {
 		cn.raw, _ = sc.SyscallConn() // without it a closed connection is found later
 	}
-	if !t.tls {
-		return nil
-	}
-	cfg := c.tls.Clone()
-	cfg.ServerName = t.host
-	stream := tls.Client(tcp, cfg)
-	if err := stream.HandshakeContext(ctx); err != nil {
-		return &handshakeError{err}
-	}
-	cn.stream = stream
 	return nil
 }
 
@@ -76,36 +90,39 @@ type handshakeError struct{ err error }
 func (e *handshakeError) Error() string { return e.err.Error() }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// resolve gives the target's addresses that may be connected to, or the guard's
-// refusal of the first when there is none.
-func (c *Client) resolve(ctx context.Context, t *target) ([]netip.AddrPort, error) {
-	port, err := strconv.ParseUint(t.port, 10, 16)
+// resolve gives the addresses of a host that may be connected to, and the guard's
+// refusal of the first that may not. When there is none that may, that refusal is
+// the error.
+func (c *Client) resolve(ctx context.Context, guard *netguard.Policy, host, port string) (allowed []netip.AddrPort, refusal, err error) {
+	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, errURLPort
+		return nil, nil, errURLPort
+	}
+	if err := guard.CheckPort(uint16(number)); err != nil {
+		return nil, nil, err
 	}
 	var addrs []netip.Addr
-	if addr, err := netip.ParseAddr(t.host); err == nil {
+	if addr, err := netip.ParseAddr(host); err == nil {
 		addrs = []netip.Addr{addr}
-	} else if addrs, err = c.cfg.Resolver.LookupNetIP(ctx, "ip", t.host); err != nil {
-		return nil, &lookupError{err}
+	} else if addrs, err = c.cfg.Resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, nil, &lookupError{err}
 	}
-	var refusal error
-	allowed := make([]netip.AddrPort, 0, len(addrs))
+	allowed = make([]netip.AddrPort, 0, len(addrs))
 	for _, addr := range addrs {
 		addr = addr.Unmap()
-		if err := c.guard.Check(addr); err == nil {
-			allowed = append(allowed, netip.AddrPortFrom(addr, uint16(port)))
+		if err := guard.Check(addr); err == nil {
+			allowed = append(allowed, netip.AddrPortFrom(addr, uint16(number)))
 		} else if refusal == nil {
 			refusal = err
 		}
 	}
 	switch {
 	case len(allowed) > 0:
-		return allowed, nil
+		return allowed, refusal, nil
 	case refusal != nil:
-		return nil, refusal
+		return nil, nil, refusal
 	default:
-		return nil, &lookupError{errors.New("no addresses")}
+		return nil, nil, &lookupError{errors.New("no addresses")}
 	}
 }
 
@@ -120,10 +137,14 @@ func (e *lookupError) Error() string {
 }
 func (e *lookupError) Unwrap() error { return e.err }
 
-// dialAny connects to the first address that answers. Addresses of one family
+// dialer connects to addresses that a guard has seen; the guard sees each again when
+// its socket is made.
+type dialer struct{ guard *netguard.Policy }
+
+// any connects to the first address that answers. Addresses of one family
 // are tried one after another; the other family joins after fallbackDelay or
 // when the first has failed.
-func dialAny(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
+func (d dialer) any(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 	first, second := addrs, []netip.AddrPort(nil)
 	for i := range addrs {
 		if addrs[i].Addr().Is4() != addrs[0].Addr().Is4() {
@@ -132,9 +153,9 @@ func dialAny(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 		}
 	}
 	if len(second) == 0 {
-		return dialSerial(ctx, first)
+		return d.serial(ctx, first)
 	}
-	return dialRace(ctx, first, second)
+	return d.race(ctx, first, second)
 }
 
 func splitFamilies(addrs []netip.AddrPort) (first, second []netip.AddrPort) {
@@ -148,9 +169,9 @@ func splitFamilies(addrs []netip.AddrPort) (first, second []netip.AddrPort) {
 	return first, second
 }
 
-// dialRace gives the first connection of two lists and the first list's error
+// race gives the first connection of two lists and the first list's error
 // when both fail. No attempt outlives the call by more than its cancellation.
-func dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, error) {
+func (d dialer) race(ctx context.Context, first, second []netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
@@ -162,7 +183,7 @@ func dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, er
 	done := make(chan struct{})
 	defer close(done)
 	start := func(addrs []netip.AddrPort, primary bool) {
-		conn, err := dialSerial(ctx, addrs)
+		conn, err := d.serial(ctx, addrs)
 		select {
 		case results <- result{conn, err, primary}:
 		case <-done:
@@ -204,15 +225,15 @@ func dialRace(ctx context.Context, first, second []netip.AddrPort) (net.Conn, er
 	}
 }
 
-// dialSerial tries one address after another, each with its share of the time
+// serial tries one address after another, each with its share of the time
 // that is left.
-func dialSerial(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
+func (d dialer) serial(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 	var failure error
 	for i, addr := range addrs {
 		if ctx.Err() != nil && failure != nil {
 			break
 		}
-		conn, err := dialOne(ctx, addr, len(addrs)-i)
+		conn, err := d.one(ctx, addr, len(addrs)-i)
 		if err == nil {
 			return conn, nil
 		}
@@ -223,12 +244,12 @@ func dialSerial(ctx context.Context, addrs []netip.AddrPort) (net.Conn, error) {
 	return nil, failure
 }
 
-func dialOne(ctx context.Context, addr netip.AddrPort, share int) (net.Conn, error) {
+func (d dialer) one(ctx context.Context, addr netip.AddrPort, share int) (net.Conn, error) {
 	// Every exchange has a deadline and idle connections are closed, so TCP
 	// keep-alive would only cost system calls.
-	d := net.Dialer{KeepAlive: -1}
+	nd := net.Dialer{KeepAlive: -1, Control: d.guard.Control}
 	if deadline, ok := ctx.Deadline(); ok && share > 1 {
-		d.Timeout = max(time.Until(deadline)/time.Duration(share), time.Millisecond)
+		nd.Timeout = max(time.Until(deadline)/time.Duration(share), time.Millisecond)
 	}
-	return d.DialContext(ctx, "tcp", addr.String())
+	return nd.DialContext(ctx, "tcp", addr.String())
 }

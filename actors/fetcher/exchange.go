@@ -18,12 +18,15 @@ type exchange struct {
 	conn     *conn
 	permit   Permit
 	sent     func(at time.Time)
+	options  options
+	via      *proxy // nil for the direct way
 	start    time.Time
 	deadline time.Time // of the whole fetch
 
-	br    *bufio.Reader // nil unless the header is being read or the body
-	large bool          // br is one of the large ones
-	began time.Time     // latency counts from here
+	br        *bufio.Reader // nil unless the header is being read or the body
+	large     bool          // br is one of the large ones
+	forwarded bool          // the proxy has the request's URL, and answers in the site's place
+	began     time.Time     // latency counts from here
 }
 
 // fail ends the fetch without a response.
@@ -37,6 +40,9 @@ func (x *exchange) fail(cause crawl.Cause, detail string) {
 func (x *exchange) run(ctx context.Context, t *target, wire []byte) (keep bool) {
 	if x.conn.served {
 		x.began = time.Now()
+		if x.forwarded && !x.readmit(ctx, t) {
+			return true // nothing was written
+		}
 	} else {
 		x.began = x.start
 		if !x.connect(ctx, t) {
@@ -61,13 +67,16 @@ func (x *exchange) run(ctx context.Context, t *target, wire []byte) (keep bool) 
 	}
 	keep = x.receive()
 	x.resp.Wire = x.conn.read
+	if x.via != nil {
+		x.judgeProxy()
+	}
 	return keep
 }
 
 // headerDeadline is until when the header must have come.
 func (x *exchange) headerDeadline() time.Time {
 	limit := x.client.cfg.HeaderTimeout
-	if limit == x.client.cfg.Timeout {
+	if limit >= x.options.timeout {
 		return x.deadline
 	}
 	if end := time.Now().Add(limit); end.Before(x.deadline) {
@@ -84,20 +93,45 @@ func (x *exchange) connect(ctx context.Context, t *target) bool {
 	if end := x.permit.NotAfter; !end.IsZero() && end.Before(deadline) {
 		deadline = end // connecting for longer is of no use
 	}
-	err := x.client.connect(ctx, x.conn, t, deadline)
-	switch {
-	case err == nil:
+	err := x.client.connect(ctx, x.conn, t, x.via, deadline)
+	if err == nil {
+		if !x.forwarded {
+			x.via.succeeded()
+		}
 		return true
+	}
+	x.unconnected(ctx, err)
+	return false
+}
+
+// readmit judges the site anew before a proxy is given its name once more: the
+// proxy looks it up anew too.
+func (x *exchange) readmit(ctx context.Context, t *target) bool {
+	ctx, cancel := context.WithDeadline(ctx, x.deadline)
+	defer cancel()
+	_, err := x.client.admit(ctx, t, x.via)
+	if err != nil {
+		x.unconnected(ctx, err)
+	}
+	return err == nil
+}
+
+// unconnected ends a fetch that has no connection.
+func (x *exchange) unconnected(ctx context.Context, err error) {
+	var noProxy *proxyError
+	switch {
 	case x.conn.aborted.Load(), ctx.Err() != nil && !isTimeout(ctx.Err()):
 		x.fail(crawl.CauseCancelled, "fetch was cancelled while connecting")
 	case isTimeout(err) && x.permit.over(time.Now()):
 		x.fail(crawl.CauseTooLate, errTooLate.Error())
 	case connectCause(err) == crawl.CauseTimeout:
 		x.fail(crawl.CauseTimeout, "connecting took too long")
+	case connectCause(err) == crawl.CauseProxy && errors.As(err, &noProxy):
+		x.via.failed(noProxy.certain)
+		x.fail(crawl.CauseProxy, err.Error())
 	default:
 		x.fail(connectCause(err), err.Error())
 	}
-	return false
 }
 
 // broken ends the fetch with what the connection ended with. unanswered says
@@ -138,6 +172,11 @@ func (x *exchange) receive() (keep bool) {
 	defer x.dropReader()
 	h, ok := x.readHead()
 	if !ok {
+		return false
+	}
+	if x.forwarded && h.status == 407 {
+		x.via.failed(true)
+		x.fail(crawl.CauseProxy, x.via.name()+": "+errCredentials.Error())
 		return false
 	}
 	x.resp.Latency = time.Since(x.began)
@@ -243,7 +282,7 @@ func (x *exchange) readBody(h *head) bool {
 	}
 	cfg := &x.client.cfg
 	w := &x.conn.body
-	limit := x.client.maxSize
+	limit := x.options.maxSize
 	if x.permit.Head > 0 {
 		limit = noLimit
 	}

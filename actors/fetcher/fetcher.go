@@ -75,7 +75,7 @@ func (a *Actor) onFetch(ctx actor.Context, msg *messages.Fetch) {
 	if msg.Cookies != nil {
 		done.Outcome.Cookies = keepCookies(msg, resp)
 	}
-	if warn := a.deps.Client.cfg.WarnSize; warn > 0 && max(int64(len(resp.Body)), resp.Wire) > warn {
+	if warn := a.deps.Client.optionsOf(msg.Lease.Request).warnSize; warn > 0 && max(int64(len(resp.Body)), resp.Wire) > warn {
 		a.log(ctx).WithFields(logrus.Fields{"url": resp.URL, "bytes": len(resp.Body), "wire": resp.Wire}).Warn("response is larger than DOWNLOAD_WARNSIZE")
 	}
 	if done.PageSent {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"orbweaver/actors/fetcher"
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 	"orbweaver/core/weburl"
 )
 
@@ -211,7 +213,7 @@ func TestGuardAgainstResolvers(t *testing.T) {
 			t.Parallel()
 			w := newTwins(t, closing)
 			_, resolver := newDNS(t, map[string]answers{"site.test": tt.zone})
-			slot := newSlot(t, func(c *fetcher.Config) { c.Resolver, c.AllowPrivate = resolver, !tt.strict })
+			slot := newSlot(t, func(c *fetcher.Config) { c.Resolver, c.Guard.AllowPrivate = resolver, !tt.strict })
 			for range 3 {
 				requireCause(t, tt.cause, get(t, slot, "http://site.test:"+w.port+"/"))
 			}
@@ -311,6 +313,53 @@ func requireRefused(t *testing.T, resp *crawl.Response) {
 	require.Contains(t, []crawl.Cause{crawl.CauseForbidden, crawl.CauseBadURL}, resp.Cause, "%s: %s", resp.URL, resp.Err)
 }
 
+// TestGuardLists: the configured lists and ports have their say over the table.
+func TestGuardLists(t *testing.T) {
+	t.Parallel()
+	s := answering(t, closing, false)
+	_, text, err := net.SplitHostPort(s.addr)
+	require.NoError(t, err)
+	n, err := strconv.ParseUint(text, 10, 16)
+	require.NoError(t, err)
+	port := uint16(n)
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	tests := []struct {
+		name   string
+		policy netguard.Policy
+		cause  crawl.Cause
+	}{
+		{"nothing said", netguard.Policy{}, crawl.CauseForbidden},
+		{"allowed", netguard.Policy{Allow: loopback}, crawl.CauseNone},
+		{"allowed and denied", netguard.Policy{Allow: loopback, Deny: loopback}, crawl.CauseForbidden},
+		{"private and denied", netguard.Policy{AllowPrivate: true, Deny: loopback}, crawl.CauseForbidden},
+		{"port", netguard.Policy{Allow: loopback, Ports: []netguard.PortRange{{First: port, Last: port}}}, crawl.CauseNone},
+		{"other port", netguard.Policy{Allow: loopback, Ports: []netguard.PortRange{{First: 80, Last: 80}}}, crawl.CauseForbidden},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := s.conns.Load()
+			slot := newSlot(t, func(c *fetcher.Config) {
+				c.Guard, c.Resolver = tt.policy, names{"site.test": {netip.MustParseAddr("127.0.0.1")}}
+			})
+			requireCause(t, tt.cause, get(t, slot, s.url()))
+			requireCause(t, tt.cause, get(t, slot, "http://site.test:"+text+"/"))
+			if tt.cause != crawl.CauseNone {
+				require.Equal(t, before, s.conns.Load())
+			}
+		})
+	}
+	t.Run("ports of other protocols", func(t *testing.T) {
+		slot := newSlot(t)
+		for _, bad := range []string{"22", "25", "6667"} {
+			requireCause(t, crawl.CauseForbidden, get(t, slot, "http://127.0.0.1:"+bad+"/"))
+		}
+	})
+	t.Run("bad lists", func(t *testing.T) {
+		_, err := fetcher.New(fetcher.Config{Guard: netguard.Policy{NAT64: loopback}})
+		require.ErrorContains(t, err, "NAT64")
+	})
+}
+
 // numeric resolves as getaddrinfo does: numbers of all bases are addresses.
 type numeric struct{ names fetcher.Resolver }
 
@@ -331,7 +380,7 @@ func TestGuardBlocksAndForms(t *testing.T) {
 	_, port, err := net.SplitHostPort(trap.addr)
 	require.NoError(t, err)
 	table := names{}
-	slot := newSlot(t, func(c *fetcher.Config) { c.Resolver, c.AllowPrivate = numeric{table}, false })
+	slot := newSlot(t, func(c *fetcher.Config) { c.Resolver, c.Guard.AllowPrivate = numeric{table}, false })
 	combinations := 0
 	try := func(host string) {
 		combinations++

@@ -45,7 +45,7 @@ func (c *conn) quiet() bool {
 // awaitReadable waits, holding no buffer, until a read will not block. Errors
 // are left for that read to find.
 func (c *conn) awaitReadable() {
-	if c.raw == nil || c.tls {
+	if c.raw == nil || c.secured {
 		return // TLS may have the bytes already
 	}
 	if c.probe.until == nil {

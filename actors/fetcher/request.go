@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -14,11 +15,15 @@ var (
 	errHeader = errors.New("header field with a malformed name or value")
 )
 
+// proxyAuth is never taken from a request's own fields.
+const proxyAuth = "Proxy-Authorization"
+
 // appendRequest appends the request's bytes as they go on the wire: the fields
 // of req in their order, then the defaults that it lacks. Framing is ours:
-// Content-Length and Transfer-Encoding of req are left out. hold is false when
+// Content-Length and Transfer-Encoding of req are left out, and
+// Proxy-Authorization: only what a proxy's own URL says is sent, to it alone. hold is false when
 // the request itself asks to close the connection.
-func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request) (wire []byte, hold bool, err error) {
+func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request, via *proxy) (wire []byte, hold bool, err error) {
 	method := req.MethodOrGet()
 	if !validToken(method) {
 		return dst, false, errMethod
@@ -29,11 +34,14 @@ func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request) (wire 
 	h.DisableNormalizing()
 	h.DisableSpecialHeader() // or fasthttp sorts, merges and drops fields
 	h.SetMethod(method)
-	if t.path[0] == '/' {
-		h.SetRequestURI(t.path)
-	} else {
-		h.SetRequestURI("/" + t.path)
+	path := t.path
+	if path[0] != '/' {
+		path = "/" + path
 	}
+	if via.forwards(t) {
+		path = "http://" + t.authority + path
+	}
+	h.SetRequestURI(path)
 	if headerIndex(req.Headers, "Host") < 0 {
 		h.Add("Host", t.authority)
 	}
@@ -44,7 +52,8 @@ func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request) (wire 
 			return dst, false, errHeader
 		}
 		switch {
-		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, "Transfer-Encoding"):
+		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, "Transfer-Encoding"),
+			strings.EqualFold(f.Name, proxyAuth):
 			continue
 		case strings.EqualFold(f.Name, "Connection") && hasToken(f.Value, "close"):
 			hold = false
@@ -59,8 +68,11 @@ func (c *Client) appendRequest(dst []byte, t *target, req *crawl.Request) (wire 
 	if req.Referer != "" && validValue(req.Referer) && headerIndex(req.Headers, "Referer") < 0 {
 		h.Add("Referer", req.Referer)
 	}
-	if t.auth != "" && headerIndex(req.Headers, "Authorization") < 0 {
-		h.Add("Authorization", t.auth)
+	if auth := cmp.Or(t.auth, c.auth.forTarget(t)); auth != "" && headerIndex(req.Headers, "Authorization") < 0 {
+		h.Add("Authorization", auth)
+	}
+	if via.forwards(t) && via.auth != "" {
+		h.Add(proxyAuth, via.auth)
 	}
 	if len(req.Body) > 0 || method == fasthttp.MethodPost || method == fasthttp.MethodPut || method == fasthttp.MethodPatch {
 		var n [20]byte

@@ -14,6 +14,7 @@ import (
 
 	"orbweaver/actors/fetcher"
 	"orbweaver/core/crawl"
+	"orbweaver/core/netguard"
 )
 
 // site is a TCP server whose answers a test writes byte by byte.
@@ -93,7 +94,7 @@ func (s *site) url() string { return "http://" + s.addr + "/" }
 // newClient allows the loopback and is impatient; opts change the rest.
 func newClient(t *testing.T, opts ...func(*fetcher.Config)) *fetcher.Client {
 	t.Helper()
-	cfg := fetcher.Config{AllowPrivate: true, Timeout: 10 * time.Second}
+	cfg := fetcher.Config{Guard: netguard.Policy{AllowPrivate: true}, Timeout: 10 * time.Second}
 	for _, o := range opts {
 		o(&cfg)
 	}

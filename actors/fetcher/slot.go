@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -34,14 +35,16 @@ type Slot struct {
 // counts from there. Do ends at once with crawl.CauseCancelled when ctx does or
 // when the slot is closed.
 func (s *Slot) Do(ctx context.Context, req *crawl.Request, permit Permit, sent func(at time.Time)) *crawl.Response {
+	start, options := time.Now(), s.client.optionsOf(req)
 	x := exchange{
 		client:   s.client,
 		resp:     &crawl.Response{URL: req.URL},
 		req:      req,
 		permit:   permit,
 		sent:     sent,
-		start:    time.Now(),
-		deadline: time.Now().Add(s.client.cfg.Timeout),
+		options:  options,
+		start:    start,
+		deadline: start.Add(options.timeout),
 	}
 	if d, ok := ctx.Deadline(); ok && d.Before(x.deadline) {
 		x.deadline = d
@@ -65,19 +68,24 @@ func (s *Slot) do(ctx context.Context, x *exchange) {
 		x.fail(crawl.CauseBadURL, err.Error())
 		return
 	}
+	if x.via, err = s.client.route(&t, &x.options); err != nil {
+		s.unrouted(ctx, x, err)
+		return
+	}
+	x.forwarded = x.via.forwards(&t)
 	scratch := s.client.scratch.Get().(*[]byte) //nolint:forcetypeassert // only *[]byte is put
 	defer func() {
 		if cap(*scratch) <= maxScratch {
 			s.client.scratch.Put(scratch)
 		}
 	}()
-	wire, hold, err := s.client.appendRequest((*scratch)[:0], &t, x.req)
+	wire, hold, err := s.client.appendRequest((*scratch)[:0], &t, x.req, x.via)
 	*scratch = wire
 	if err != nil {
 		x.fail(crawl.CauseBadURL, err.Error())
 		return
 	}
-	cn := s.take(&t)
+	cn := s.take(&t, x.via)
 	if cn == nil {
 		x.fail(crawl.CauseCancelled, "slot is closed")
 		return
@@ -97,11 +105,21 @@ func (s *Slot) do(ctx context.Context, x *exchange) {
 	}
 }
 
+// unrouted ends a fetch that has no way to go.
+func (s *Slot) unrouted(ctx context.Context, x *exchange, err error) {
+	if !errors.Is(err, errProxiesOut) {
+		x.fail(crawl.CauseBadURL, err.Error())
+		return
+	}
+	pause(ctx, exhaustedPause) // the caller will be back at once
+	x.fail(crawl.CauseProxy, err.Error())
+}
+
 // take gives a kept connection to the target that still looks open, or a new
 // one that is yet to be dialled; nil when the slot is closed.
-func (s *Slot) take(t *target) *conn {
+func (s *Slot) take(t *target, via *proxy) *conn {
 	for {
-		cn, kept := s.claim(t)
+		cn, kept := s.claim(t, via)
 		if cn == nil || !kept || cn.quiet() {
 			return cn
 		}
@@ -109,14 +127,14 @@ func (s *Slot) take(t *target) *conn {
 	}
 }
 
-func (s *Slot) claim(t *target) (cn *conn, kept bool) {
+func (s *Slot) claim(t *target, via *proxy) (cn *conn, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, false
 	}
 	for i, old := range slices.Backward(s.idle) {
-		if old.tls == t.tls && old.authority == t.authority {
+		if old.tls == t.tls && old.authority == t.authority && old.via == via.keyOf() {
 			s.idle = slices.Delete(s.idle, i, i+1)
 			s.client.idle.Add(-1)
 			s.busy = append(s.busy, old)
@@ -124,7 +142,7 @@ func (s *Slot) claim(t *target) (cn *conn, kept bool) {
 			return old, true
 		}
 	}
-	cn = &conn{tls: t.tls, authority: strings.Clone(t.authority)}
+	cn = &conn{tls: t.tls, authority: strings.Clone(t.authority), via: via.keyOf()}
 	s.busy = append(s.busy, cn)
 	s.peak = max(s.peak, len(s.busy))
 	s.dropIdle(len(s.busy) + len(s.idle) - s.peak)

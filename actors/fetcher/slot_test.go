@@ -2,6 +2,7 @@ package fetcher_test
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"log"
@@ -326,7 +327,7 @@ func TestConnecting(t *testing.T) {
 			t.Parallel()
 			slot := newSlot(t, func(c *fetcher.Config) {
 				c.Resolver = resolver
-				c.AllowPrivate = !tt.strict
+				c.Guard.AllowPrivate = !tt.strict
 				c.ConnectTimeout = 500 * time.Millisecond
 			})
 			resp := get(t, slot, tt.url)
@@ -387,6 +388,30 @@ func TestTLS(t *testing.T) {
 	t.Run("unverified", func(t *testing.T) {
 		slot := newSlot(t, func(c *fetcher.Config) { c.SkipVerify = true })
 		requireCause(t, crawl.CauseNone, get(t, slot, srv.URL))
+	})
+	t.Run("unverified for a domain", func(t *testing.T) {
+		_, port, err := net.SplitHostPort(srv.Listener.Addr().String())
+		require.NoError(t, err)
+		loop := []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+		slot := newSlot(t, func(c *fetcher.Config) {
+			c.SkipVerifyFor = []string{"Own.test"}
+			c.Resolver = names{"a.own.test": loop, "own.test": loop, "notown.test": loop}
+		})
+		requireCause(t, crawl.CauseNone, get(t, slot, "https://own.test:"+port+"/"))
+		requireCause(t, crawl.CauseNone, get(t, slot, "https://a.own.test:"+port+"/"))
+		requireCause(t, crawl.CauseTLS, get(t, slot, "https://notown.test:"+port+"/"))
+	})
+	t.Run("versions", func(t *testing.T) {
+		old := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		old.Config.ErrorLog = log.New(io.Discard, "", 0)
+		old.TLS = &tls.Config{MinVersion: tls.VersionTLS11, MaxVersion: tls.VersionTLS11} //nolint:gosec // as a site may have it
+		old.StartTLS()
+		t.Cleanup(old.Close)
+		requireCause(t, crawl.CauseTLS, get(t, newSlot(t, func(c *fetcher.Config) { c.SkipVerify = true }), old.URL))
+		requireCause(t, crawl.CauseNone, get(t, newSlot(t, func(c *fetcher.Config) { c.SkipVerify, c.MinTLS = true, tls.VersionTLS10 }), old.URL))
+		requireCause(t, crawl.CauseTLS, get(t, newSlot(t, func(c *fetcher.Config) { c.MinTLS = tls.VersionTLS13 }), old.URL))
+		_, err := fetcher.New(fetcher.Config{MinTLS: tls.VersionTLS13, MaxTLS: tls.VersionTLS12})
+		require.ErrorContains(t, err, "TLS from TLS 1.3 to TLS 1.2")
 	})
 	t.Run("wrong name", func(t *testing.T) {
 		roots := x509.NewCertPool()

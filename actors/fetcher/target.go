@@ -3,6 +3,7 @@ package fetcher
 import (
 	"encoding/base64"
 	"errors"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -99,6 +100,12 @@ func validHost(host string) bool {
 		}
 	}
 	return host != "" && len(host) <= 255
+}
+
+// isLoopback reports whether host is an address of this machine's own.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // basicAuth is what browsers make of the user info of a URL (RFC 7617).

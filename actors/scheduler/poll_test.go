@@ -102,8 +102,8 @@ func (n *node) reader() *SeedReader {
 	n.Helper()
 	scope, err := weburl.NewScope("seeds", nil)
 	require.NoError(n, err)
-	return &SeedReader{Fingerprint: &weburl.Fingerprinter{}, Scope: scope, Check: func(host string) error {
-		if host == "private.test" {
+	return &SeedReader{Fingerprint: &weburl.Fingerprinter{}, Scope: scope, Check: func(url string) error {
+		if weburl.Host(url) == "private.test" {
 			return errors.New("it is private")
 		}
 		return nil

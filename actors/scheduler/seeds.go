@@ -21,8 +21,8 @@ import (
 type SeedReader struct {
 	Encoding    string // of the entries (REDIS_ENCODING); "" is UTF-8
 	Fingerprint *weburl.Fingerprinter
-	Scope       *weburl.Scope           // learns the seeds' hosts
-	Check       func(host string) error // refuses a host that may not be fetched; nil: all may
+	Scope       *weburl.Scope          // learns the seeds' hosts
+	Check       func(url string) error // refuses a URL that may not be fetched; nil: all may
 }
 
 // Read gives the request of one entry; id is unique to the entry.
@@ -33,7 +33,7 @@ func (r *SeedReader) Read(payload []byte, id crawl.ID) (*crawl.Request, string, 
 	}
 	host := weburl.Host(req.URL)
 	if r.Check != nil {
-		if err := r.Check(host); err != nil {
+		if err := r.Check(req.URL); err != nil {
 			return nil, "", err
 		}
 	}

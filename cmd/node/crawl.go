@@ -15,7 +15,6 @@ import (
 
 	"orbweaver/actors/scheduler"
 	"orbweaver/config"
-	"orbweaver/core/netguard"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/weburl"
 	"orbweaver/export"
@@ -76,11 +75,11 @@ func gatherSeeds(cfg *config.Config, args []string, file string, t *terminal) ([
 	var out []cliSeed
 	var errs []error
 	seen := map[string]bool{}
-	guard := netguard.Policy{AllowPrivate: cfg.Fetch.AllowPrivate}
+	guard := cfg.Fetch.Guard()
 	add := func(where, raw string, sitemap bool) {
 		clean, err := weburl.Clean(raw)
 		if err == nil {
-			err = guard.CheckHost(weburl.Host(clean))
+			err = guard.CheckURL(clean)
 		}
 		switch {
 		case err != nil:

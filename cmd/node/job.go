@@ -18,7 +18,6 @@ import (
 	"orbweaver/actors/scheduler"
 	"orbweaver/core/blocked"
 	"orbweaver/core/cookies"
-	"orbweaver/core/netguard"
 	"orbweaver/core/policy"
 	"orbweaver/core/rqueue"
 	"orbweaver/core/sitemap"
@@ -139,8 +138,7 @@ func (n *Node) cookiesOf(c *rqueue.Crawl) (jars *cookies.Jars, persist bool) {
 
 // seedReader reads a crawl's start_urls.
 func (n *Node) seedReader(job *jobOf) *scheduler.SeedReader {
-	guard := netguard.Policy{AllowPrivate: n.cfg.Fetch.AllowPrivate}
-	return &scheduler.SeedReader{Encoding: n.cfg.Redis.Encoding, Fingerprint: job.Fingerprint, Scope: job.Scope, Check: guard.CheckHost}
+	return &scheduler.SeedReader{Encoding: n.cfg.Redis.Encoding, Fingerprint: job.Fingerprint, Scope: job.Scope, Check: n.cfg.Fetch.Guard().CheckURL}
 }
 
 // output is a file that items go to.

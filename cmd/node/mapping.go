@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/tls"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +23,7 @@ import (
 	"orbweaver/core/throttle"
 	"orbweaver/core/trap"
 	"orbweaver/core/weburl"
+	"orbweaver/resolver"
 )
 
 // How the settings reach each part.
@@ -97,15 +100,67 @@ func defaultSpider(cfg *config.Config, f *followed) spider.Default {
 	return d
 }
 
+func resolverConfig(cfg *config.Config) resolver.Config {
+	f := cfg.Fetch
+	c := resolver.Config{
+		Timeout: f.DNSTimeout, Size: f.DNSCacheSize, TTL: f.DNSTTL, MaxTTL: f.DNSMaxTTL, NegativeTTL: orNone(f.DNSNegativeTTL),
+	}
+	if !f.DNSCache {
+		c.Size = -1
+	}
+	for _, text := range f.DNSServers {
+		server, err := netip.ParseAddrPort(text)
+		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+			server, err = netip.AddrPortFrom(addr, 53), nil
+		}
+		if err == nil { // config has checked it
+			c.Servers = append(c.Servers, server)
+		}
+	}
+	return c
+}
+
+// newClient makes the node's HTTP client with its resolver.
+func newClient(cfg *config.Config) (*fetcher.Client, error) {
+	c := fetcherConfig(cfg)
+	var err error
+	if c.Proxy, err = proxyConfig(cfg, os.Environ()); err != nil {
+		return nil, err
+	}
+	names, err := resolver.New(resolverConfig(cfg))
+	if err != nil {
+		return nil, err
+	}
+	c.Resolver = names
+	return fetcher.New(c)
+}
+
 func fetcherConfig(cfg *config.Config) fetcher.Config {
 	f := cfg.Fetch
-	warn := f.DownloadWarnSize
-	if warn == 0 {
-		warn = -1
-	}
 	return fetcher.Config{
-		Timeout: f.DownloadTimeout, MaxSize: f.DownloadMaxSize, WarnSize: warn, UserAgent: f.Agent(version),
-		DefaultHeaders: f.DefaultHeaders, AllowPrivate: f.AllowPrivate, ConnectTimeout: f.ConnectTimeout, SkipVerify: !f.VerifyCertificates,
+		Timeout: f.DownloadTimeout, ConnectTimeout: f.ConnectTimeout, HeaderTimeout: f.HeaderTimeout,
+		StallTimeout: orNone(f.StallTimeout), StallRate: f.StallRate, IdleTimeout: f.KeepAliveTimeout, MaxIdle: f.KeepAliveMax,
+		MaxSize: f.DownloadMaxSize, WarnSize: orNone(f.DownloadWarnSize), MaxRatio: orNone(f.MaxRatio), MaxHeaderBytes: int(f.HeaderMaxSize),
+		UserAgent:      f.Agent(version),
+		Auth:           fetcher.Auth{User: f.AuthUser, Password: f.AuthPass, Domain: f.AuthDomain},
+		DefaultHeaders: f.DefaultHeaders, Guard: f.Guard(),
+		SkipVerify: !f.VerifyCertificates, SkipVerifyFor: f.VerifyExcept, MinTLS: tlsVersion(f.TLSMinVersion), MaxTLS: tlsVersion(f.TLSMaxVersion),
+	}
+}
+
+// tlsVersion is crypto/tls's number of a version; 0, the fetcher's default, for "".
+func tlsVersion(name string) uint16 {
+	switch name {
+	case "1.0":
+		return tls.VersionTLS10
+	case "1.1":
+		return tls.VersionTLS11
+	case "1.2":
+		return tls.VersionTLS12
+	case "1.3":
+		return tls.VersionTLS13
+	default:
+		return 0
 	}
 }
 
@@ -136,6 +191,14 @@ func lowered(words []string) []string {
 		out[i] = strings.ToLower(w)
 	}
 	return out
+}
+
+// orNone turns the settings' word for no limit into the fetcher's.
+func orNone[N int | int64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 func schedulerConfig(cfg *config.Config) scheduler.Config {

@@ -72,7 +72,7 @@ func startNode(ctx context.Context, cfg *config.Config, log *logrus.Logger, only
 		log.WithFields(logrus.Fields{"invariant": string(name), "detail": detail}).Error("invariant violated")
 	})
 	var err error
-	if n.client, err = fetcher.New(fetcherConfig(cfg)); err != nil {
+	if n.client, err = newClient(cfg); err != nil {
 		return nil, usage(err)
 	}
 	// 1. The store: all that must survive.

@@ -11,6 +11,7 @@ const (
 	CauseNone      Cause = ""
 	CauseDNS       Cause = "dns"       // the name did not resolve
 	CauseRefused   Cause = "refused"   // connection refused or unreachable
+	CauseProxy     Cause = "proxy"     // the proxy does not serve: not the site's fault
 	CauseTLS       Cause = "tls"       // TLS handshake or certificate
 	CauseTimeout   Cause = "timeout"   // DOWNLOAD_TIMEOUT passed
 	CauseReset     Cause = "reset"     // the peer closed before a whole response

@@ -53,6 +53,7 @@ func TestDecideKinds(t *testing.T) {
 		{"redirect out of the web", crawl.Response{Status: 301, Headers: []crawl.Header{{Name: "location", Value: "gopher://x/"}}}, policy.Ignore},
 		{"dns", crawl.Response{Cause: crawl.CauseDNS}, policy.Retry},
 		{"refused", crawl.Response{Cause: crawl.CauseRefused}, policy.Retry},
+		{"proxy", crawl.Response{Cause: crawl.CauseProxy}, policy.Retry},
 		{"tls", crawl.Response{Cause: crawl.CauseTLS}, policy.Retry},
 		{"timeout", crawl.Response{Cause: crawl.CauseTimeout}, policy.Retry},
 		{"reset", crawl.Response{Cause: crawl.CauseReset}, policy.Retry},
@@ -97,6 +98,7 @@ func TestRetriesAreCountedApart(t *testing.T) {
 		{"503", crawl.Response{Status: 503}, 3, false, crawl.CauseStatus, "503 Service Unavailable"},
 		{"429", crawl.Response{Status: 429}, 3, false, crawl.CauseStatus, "429 Unknown Status"},
 		{"timeout", crawl.Response{Cause: crawl.CauseTimeout}, 2, true, crawl.CauseTimeout, "timeout"},
+		{"proxy", crawl.Response{Cause: crawl.CauseProxy}, 3, false, crawl.CauseProxy, "proxy"},
 		{"robots answered", crawl.Response{Cause: crawl.CauseRobots, Status: 503}, 3, false, crawl.CauseRobots, "robots"},
 		{"robots unanswered", crawl.Response{Cause: crawl.CauseRobots}, 2, true, crawl.CauseRobots, "robots"},
 	}

@@ -25,6 +25,8 @@ func (p *Policy) decideFailure(req *crawl.Request, resp *crawl.Response, d direc
 		return Action{Kind: Ignore, Cause: f.cause, Reason: f.reason}
 	case crawl.CauseRobots:
 		f.busy = resp.Status != 0 // it answered, with something that says later
+	case crawl.CauseProxy:
+		f.busy = true // it says nothing about the request or its site
 	case crawl.CauseDNS, crawl.CauseRefused, crawl.CauseTLS, crawl.CauseTimeout, crawl.CauseReset,
 		crawl.CauseMalformed, crawl.CausePanic:
 	default:
