@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,6 +118,8 @@ func newCrashing(t *testing.T, shared bool) *crashing {
 				return webtest.Redirect("/landed")
 			case v.Path == "/landed":
 				return &webtest.Answer{Body: "<html><title>Landed</title></html>"}
+			case v.Page >= 0:
+				return &webtest.Answer{Page: true, Header: http.Header{"Set-Cookie": {fmt.Sprint("page=", v.Page)}}}
 			}
 			return nil
 		},
@@ -133,7 +136,7 @@ func newCrashing(t *testing.T, shared bool) *crashing {
 		c.file = filepath.Join(dir, "items.jsonl")
 		where = append(where, "-o", c.file)
 	}
-	c.args = crawl(seeds, unthrottled(), where, []string{"--name", crashName, "-s", "RETRY_BACKOFF_BASE=0.05", "-s", "CONCURRENT_REQUESTS=8"})
+	c.args = crawl(seeds, unthrottled(), where, []string{"--name", crashName, "-s", "COOKIES_PERSIST=true", "-s", "RETRY_BACKOFF_BASE=0.05", "-s", "CONCURRENT_REQUESTS=8"})
 	return c
 }
 
