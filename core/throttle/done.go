@@ -60,14 +60,14 @@ func (s *Slot) Done(now time.Time, r Result) {
 	}
 	v := r.verdict()
 	switch known := old && s.warned; {
-	case r.Status == 429 && s.cfg.QuotaMemory > 0:
+	case r.Status == 429 && s.cfg.QuotaMemory > 0 && !now.Before(s.quota.deaf):
 		if known {
 			v = neutral // one refusal, said once more
 		}
 		s.refused(now, &r, known)
 	case v == busy:
 		s.slowDown(now, &r, known)
-	case r.Status > 0 && s.cfg.QuotaMemory > 0 && r.Status != 503:
+	case r.Status > 0 && s.cfg.QuotaMemory > 0 && r.Status != 503 && !now.Before(s.quota.deaf):
 		s.quota.pass(now, !old, s.base(), seconds(s.cfg.BackoffMax))
 	}
 	if s.cfg.ErrorShare > 0 && r.Status > 0 && !r.SiteFault {

@@ -16,11 +16,14 @@ import (
 // there the interval shrinks until the next refusal: fast while no cycle was long
 // enough to tell, slowly once one was, and slower still close to what failed last.
 type quota struct {
-	interval float64 // s between starts; 0: nothing learned
-	failed   float64 // s, the interval at the last refusal; 0: none yet
-	borne    float64 // s, the shortest interval of a cycle that was long; 0: none yet
-	calm     bool    // many passed without a refusal since borne was last given up
-	settled  bool    // interval comes of a cycle that was long enough to tell
+	interval float64   // s between starts; 0: nothing learned
+	failed   float64   // s, the interval at the last refusal; 0: none yet
+	borne    float64   // s, the shortest interval of a cycle that was long; 0: none yet
+	calm     bool      // many passed without a refusal since borne was last given up
+	settled  bool      // interval comes of a cycle that was long enough to tell
+	anchor   float64   // s, the first interval that was measured, or that many requests bore
+	vain     int       // refusals since that came far above it
+	deaf     time.Time // refusals have nothing to do with the rate: none counts before it
 
 	since   time.Time // the cycle's begin, moved on by idle time; zero: no start yet
 	passed  int       // requests let through in the cycle
@@ -53,8 +56,11 @@ const (
 	probeRate    = 0.004 // and no more than this share in a second
 	farFaster    = 10    // times that when the interval is far above what failed last
 	farAbove     = 1.1
-	surelyFailed = 0.6 // of an interval that was measured while a limiter kept refusing
-	lateFaster   = 64  // requests after which probing is twice as fast, and so on
+	futile       = 2.5              // times the first measured interval: who refuses still does not count requests
+	vainRefusals = 6                // of them in a row
+	deafFor      = 10 * time.Minute // how long such refusals teach nothing
+	surelyFailed = 0.6              // of an interval that was measured while a limiter kept refusing
+	lateFaster   = 64               // requests after which probing is twice as fast, and so on
 	closeAbove   = 1.02
 )
 
@@ -90,6 +96,9 @@ func (q *quota) pass(now time.Time, fresh bool, base, most float64) {
 		q.reopened(now, most)
 	}
 	q.run++
+	if q.run%calmRun == 0 {
+		q.anchor, q.vain = min(q.interval, quotaLeap*q.anchor), max(0, q.vain-vainRefusals/2)
+	}
 	q.refused = 0
 	q.recent <<= 1
 	if q.interval < base/2 {
@@ -162,11 +171,22 @@ func (q *quota) refuse(now, until time.Time, base, most float64) {
 	}
 	enough := q.passed >= enoughPassed && !first // before the first there may have been credit
 	q.failed, q.interval = inForce, min(q.bound(next), most)
+	short := q.run < calmRun/2
 	q.run = 0
 	q.whole, q.inWhole = q.since, q.passed
 	if first || enough {
 		q.settled = enough
 		q.since, q.passed = now, 0
+	}
+	if q.settled && q.anchor == 0 {
+		q.anchor = max(q.interval, base)
+	}
+	// Who counts requests refuses no more at the interval that was measured, and lets
+	// many through before it finds one that is a little short.
+	if enough && short && q.interval > futile*max(q.anchor, base) {
+		if q.vain++; q.vain >= vainRefusals {
+			*q = quota{deaf: now.Add(deafFor), idleFrom: q.idleFrom}
+		}
 	}
 }
 
@@ -189,7 +209,7 @@ func (q *quota) wait(base, most time.Duration) time.Duration {
 // expire forgets an interval whose time is over.
 func (q *quota) expire(now time.Time) {
 	if !q.until.IsZero() && !now.Before(q.until) {
-		*q = quota{idleFrom: q.idleFrom}
+		*q = quota{deaf: q.deaf, idleFrom: q.idleFrom}
 	}
 }
 

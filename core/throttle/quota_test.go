@@ -102,6 +102,22 @@ func TestQuotaOfASiteThatThrowsDice(t *testing.T) {
 	require.Less(t, s.slot.quota.interval, 20.0)
 }
 
+// Refusals by chance, each with a wait, cost those waits and little more.
+func TestQuotaOfASiteThatThrowsDiceAndNamesAWait(t *testing.T) {
+	t.Parallel()
+	for _, share := range []float64{0.05, 0.2} {
+		cfg := Default()
+		cfg.AutoThrottleEnabled = false
+		random := rand.New(rand.NewPCG(7, 8))
+		s := &simulation{
+			slot: New(cfg, random.Float64), site: &dice{random, share}, latency: sec(0.1), retryAfter: sec(2), random: random, now: at(0),
+		}
+		s.run(at(1200))
+		cycle := 1/share*0.1/8 + 2 // requests of a tenth of a second, eight at once, then the wait
+		require.Greater(t, float64(len(s.passed)), 0.15*1200/cycle/share, "a share of %g", share)
+	}
+}
+
 type dice struct {
 	random *rand.Rand
 	share  float64
