@@ -61,6 +61,7 @@ func (s *Slot) holdUntil(until time.Time, why Reason) {
 // the last one came (known) cannot double the back-off again.
 func (s *Slot) slowDown(now time.Time, r *Result, known bool) {
 	if !r.SiteFault && r.RetryAfter > 0 && s.cfg.RetryAfterMax > 0 {
+		s.quota.rest(min(r.RetryAfter, s.cfg.RetryAfterMax) - max(0, s.hold.Sub(now)))
 		s.holdUntil(now.Add(min(r.RetryAfter, s.cfg.RetryAfterMax)), ReasonRetryAfter)
 		if !known {
 			s.slowStart(true)

@@ -163,11 +163,14 @@ func (q *quota) refuse(now, until time.Time, base, most float64) {
 	if q.calm && bits.OnesCount64(q.recent) >= unrest {
 		q.calm, q.borne, q.recent = false, 0, 0 // it may grant less than it did
 	}
-	measured := seconds(now.Sub(q.since)) / float64(max(1, q.passed))
+	measured := max(0, seconds(now.Sub(q.since))) / float64(max(1, q.passed))
 	inForce := max(q.interval, base)
 	next := max(quotaMargin*measured, quotaStep*inForce)
 	if q.settled && q.run >= calmRun/2 { // close to it
 		next = min(max(measured, quotaStep*inForce), quotaLeap*inForce)
+	}
+	if q.settled && q.anchor > 0 {
+		next = min(next, quotaLeap*inForce)
 	}
 	enough := q.passed >= enoughPassed && !first // before the first there may have been credit
 	q.failed, q.interval = inForce, min(q.bound(next), most)
@@ -204,6 +207,13 @@ func (q *quota) wait(base, most time.Duration) time.Duration {
 		d *= 2
 	}
 	return min(d, most)
+}
+
+// rest takes a wait out of the cycle that was no limiter's.
+func (q *quota) rest(d time.Duration) {
+	if !q.since.IsZero() && d > 0 {
+		q.since, q.whole = q.since.Add(d), q.whole.Add(d)
+	}
 }
 
 // expire forgets an interval whose time is over.
