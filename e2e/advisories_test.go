@@ -77,12 +77,16 @@ func TestAdvisoryDecompressionBomb(t *testing.T) {
 	members := repeated(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
 	frames := repeated(func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)); return z })
 	raw := repeated(func(w io.Writer) io.WriteCloser { z, _ := flate.NewWriter(w, flate.BestSpeed); return unfinished{z} })
-	var br, twice bytes.Buffer
+	var br, twice, sitemap bytes.Buffer
 	b := brotli.NewWriterLevel(&br, 0)
 	pack(b, expanded/4)
 	require.NoError(t, b.Close())
 	g := gzip.NewWriter(&twice)
 	_, err := g.Write(members)
+	require.NoError(t, err)
+	require.NoError(t, g.Close())
+	g.Reset(&sitemap)
+	_, err = io.WriteString(g, "<urlset><url><loc>")
 	require.NoError(t, err)
 	require.NoError(t, g.Close())
 	bombs := map[string]struct{ coding, body string }{
@@ -91,10 +95,16 @@ func TestAdvisoryDecompressionBomb(t *testing.T) {
 		"/br":      {"br", br.String()},
 		"/zstd":    {"zstd", string(frames)},
 		"/twice":   {"gzip, gzip", twice.String()},
-		"/sitemap": {"", string(members)}, // sitemaps are unpacked whatever their coding
+		"/sitemap": {"", sitemap.String() + string(members)}, // sitemaps are unpacked whatever their coding
 	}
 	hold := make(chan struct{})
-	site := webtest.New(t, webtest.Config{Hosts: 2, Script: func(v webtest.Visit) *webtest.Answer {
+	endless := func(w io.Writer) {
+		_, err := io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+		for n := 0; err == nil && n < expanded; n += len(zeros) {
+			_, err = w.Write(zeros)
+		}
+	}
+	site := webtest.New(t, webtest.Config{Hosts: 4, Script: func(v webtest.Visit) *webtest.Answer {
 		bomb, ok := bombs[strings.TrimSuffix(v.Path, ".xml.gz")]
 		switch {
 		case v.Host == 1 && v.Page == 0:
@@ -102,13 +112,10 @@ func TestAdvisoryDecompressionBomb(t *testing.T) {
 				<-hold
 				_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 			}}
-		case v.Path == "/endless":
-			return &webtest.Answer{Raw: func(w io.Writer) {
-				_, err := io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
-				for n := 0; err == nil && n < expanded; n += len(zeros) {
-					_, err = w.Write(zeros)
-				}
-			}}
+		case v.Path == "/endless", v.Path == "/robots.txt" && v.Host == 2:
+			return &webtest.Answer{Raw: endless}
+		case v.Path == "/robots.txt" && v.Host == 3: // of which the first 500 KiB count
+			return &webtest.Answer{Header: http.Header{"Content-Encoding": {"gzip"}}, Body: bombs["/gzip"].body}
 		case ok && bomb.coding == "":
 			return &webtest.Answer{Header: http.Header{"Content-Type": {"application/gzip"}}, Body: bomb.body}
 		case ok:
@@ -116,19 +123,21 @@ func TestAdvisoryDecompressionBomb(t *testing.T) {
 		}
 		return nil
 	}})
-	seeds := []string{site.PageURL(1, 0), site.URL(0, "/endless")}
-	for path := range bombs {
-		seeds = append(seeds, site.URL(0, strings.Replace(path, "sitemap", "sitemap.xml.gz", 1)))
+	seeds := []string{site.PageURL(1, 0), site.PageURL(2, 0), site.PageURL(3, 0), site.URL(0, "/endless")}
+	for path, bomb := range bombs {
+		if bomb.coding != "" {
+			seeds = append(seeds, site.URL(0, path))
+		}
 	}
-	n := start(t, crawl(seeds, quick(t), []string{"-s", "DOWNLOAD_MAXSIZE=8MiB", "-s", "DOWNLOAD_WARNSIZE=0"})...)
+	n := start(t, crawl(seeds, quick(t), []string{"-s", "DOWNLOAD_MAXSIZE=8MiB", "-s", "SITEMAP=" + site.URL(0, "/sitemap.xml.gz"), "-s", "DOWNLOAD_WARNSIZE=0"})...)
 	eventually(t, func() bool {
 		done := 0
-		for _, a := range site.Arrivals(0) {
-			if !a.End.IsZero() {
+		for _, a := range site.Arrivals(-1) {
+			if !a.End.IsZero() && a.Host != 1 {
 				done++
 			}
 		}
-		return n.ended() || done == len(bombs)+2 && strings.Count(n.err.String(), "too_large") >= len(bombs)
+		return n.ended() || done >= len(bombs)+2+4 && strings.Count(n.err.String(), "too_large") >= len(bombs)
 	}, "every bomb went off")
 	peak := peakMemory(t, n.cmd.Process.Pid)
 	close(hold)
@@ -136,6 +145,7 @@ func TestAdvisoryDecompressionBomb(t *testing.T) {
 	t.Logf("peak %d MiB", peak>>20)
 	require.Less(t, peak, int64(160<<20))
 	require.Contains(t, n.err.String(), "downloader/exception_type_count/too_large: "+fmt.Sprint(len(bombs)))
+	require.Contains(t, n.err.String(), "sitemap/response_count: 1")
 }
 
 // unfinished is a deflate stream whose end is not said.
@@ -155,7 +165,11 @@ func TestAdvisoryAuthorizationOnRedirect(t *testing.T) {
 			return page("end")
 		}
 		to, way, _ := strings.Cut(way, "/")
-		return moved(there[to] + "/end/" + to + "/" + way)
+		end := there[to] + "/end/" + to + "/" + way
+		if strings.HasSuffix(way, "-refresh") {
+			return page(`<meta http-equiv="refresh" content="0; url=` + end + `">`)
+		}
+		return moved(end)
 	}
 	site := v.scripted(t, "site", 2, script)
 	other := v.scripted(t, "port", 1, script)
@@ -163,21 +177,24 @@ func TestAdvisoryAuthorizationOnRedirect(t *testing.T) {
 	there = map[string]string{"same": site.URL(0, ""), "host": site.URL(1, ""), "port": other.URL(0, ""), "scheme": "https://127.1.0.1:" + tls}
 	var seeds []string
 	for to := range there {
-		seeds = append(seeds,
-			fmt.Sprintf(`{"url": %q, "meta": {"orbweaver": {"headers": {"Authorization": "Basic own"}}}}`, site.URL(0, "/to/"+to+"/own")),
-			strings.Replace(site.URL(0, "/to/"+to+"/info"), "://", "://in:fo@", 1),
-			site.URL(0, "/to/"+to+"/settings"))
+		for _, by := range []string{"", "-refresh"} {
+			seeds = append(seeds,
+				fmt.Sprintf(`{"url": %q, "meta": {"orbweaver": {"headers": {"Authorization": "Basic own"}}}}`, site.URL(0, "/to/"+to+"/own"+by)),
+				strings.Replace(site.URL(0, "/to/"+to+"/info"+by), "://", "://in:fo@", 1),
+				site.URL(0, "/to/"+to+"/settings"+by))
+		}
 	}
 	n := run(t, crawl(site.Roots(0, 1), seeded(t, seeds...), []string{
 		"-s", "DOWNLOAD_VERIFY_CERTIFICATES=false",
 		"-s", "HTTPAUTH_USER=set", "-s", "HTTPAUTH_PASS=word", "-s", "HTTPAUTH_DOMAIN=" + site.URL(0, ""),
 	})...).finish()
-	for _, way := range []string{"own", "info", "settings"} {
-		want := map[string]string{"own": "Basic own", "info": basic("in:fo"), "settings": basic("set:word")}[way]
+	for _, way := range []string{"own", "info", "settings", "own-refresh", "info-refresh", "settings-refresh"} {
+		kind, _, _ := strings.Cut(way, "-")
+		want := map[string]string{"own": "Basic own", "info": basic("in:fo"), "settings": basic("set:word")}[kind]
 		for to := range there {
 			require.Equal(t, want, v.to(t, "site0", "/to/"+to+"/"+way)[0].header.Get("Authorization"))
 		}
-		if way == "info" { // it is the URL's, and the target's URL has none
+		if kind == "info" { // it is the URL's, and the target's URL has none
 			want = basic("set:word")
 		}
 		require.Equal(t, want, v.to(t, "site0", "/end/same/"+way)[0].header.Get("Authorization"), way)
