@@ -161,7 +161,10 @@ func TestAdvisoryAuthorizationOnRedirect(t *testing.T) {
 	var there map[string]string
 	script := func(_ int, path string) *webtest.Answer {
 		way, ok := strings.CutPrefix(path, "/to/")
-		if !ok {
+		switch {
+		case path == "/lost":
+			return &webtest.Answer{Drop: true}
+		case !ok:
 			return page("end")
 		}
 		to, way, _ := strings.Cut(way, "/")
@@ -175,7 +178,7 @@ func TestAdvisoryAuthorizationOnRedirect(t *testing.T) {
 	other := v.scripted(t, "port", 1, script)
 	tls := v.secure(t, "tls", "127.1.0.1", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "end") })
 	there = map[string]string{"same": site.URL(0, ""), "host": site.URL(1, ""), "port": other.URL(0, ""), "scheme": "https://127.1.0.1:" + tls}
-	var seeds []string
+	seeds := []string{strings.Replace(site.URL(0, "/lost"), "://", "://in:fo@", 1)}
 	for to := range there {
 		for _, by := range []string{"", "-refresh"} {
 			seeds = append(seeds,
@@ -211,6 +214,7 @@ func TestAdvisoryAuthorizationOnRedirect(t *testing.T) {
 		}
 	}
 	require.NotContains(t, n.err.String(), "in:fo")
+	require.Contains(t, n.err.String(), "://***@127.1.0.1", "a URL that was given up")
 	require.NotContains(t, n.err.String(), "Basic own")
 }
 
