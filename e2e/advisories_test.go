@@ -32,7 +32,7 @@ import (
 // nothing.
 func quick(t *testing.T) []string {
 	t.Helper()
-	return append(embedded(t.TempDir()), "-s", "AUTOTHROTTLE_ENABLED=false", "-s", "RETRY_ENABLED=false", "-s", "SLOW_START_ENABLED=false")
+	return append(embedded(t.TempDir()), "-s", "AUTOTHROTTLE_ENABLED=false", "-s", "RETRY_ENABLED=false", "-s", "SLOW_START_ENABLED=false", "-s", "BACKOFF_BASE=0.001", "-s", "BACKOFF_MAX=0.001", "-s", "CIRCUIT_FAILURES=10000")
 }
 
 // seeded are quick settings of a crawl that has more seeds in its Redis: URLs or JSON.
@@ -376,7 +376,7 @@ func TestAdvisoryPatternBlowUp(t *testing.T) {
 	for n := range 4 * len(names) {
 		seeds = append(seeds, site.URL(3, fmt.Sprintf("/%d", n)))
 	}
-	n := run(t, crawl(seeds, quick(t), []string{"-s", "SITEMAP=robots", "-s", "DEPTH_LIMIT=1", "-s", "RETRY_AFTER_MAX=0.001", "-s", "BACKOFF_BASE=0.001", "-s", "BACKOFF_MAX=0.001", "-s", "BLOCKED_PARK=false"})...).finish()
+	n := run(t, crawl(seeds, quick(t), []string{"-s", "SITEMAP=robots", "-s", "DEPTH_LIMIT=1", "-s", "RETRY_AFTER_MAX=0.001", "-s", "QUOTA_MEMORY=0", "-s", "ERROR_SHARE=0", "-s", "BLOCKED_PARK=false"})...).finish()
 	require.Contains(t, n.err.String(), "finish_reason: finished")
 	for _, s := range seeds {
 		path := s[strings.LastIndexByte(s, '/'):]

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -47,7 +48,7 @@ func nameServer(t *testing.T, address func(name string, n int) string) []string 
 	go func() { done <- srv.ActivateAndServe() }()
 	t.Cleanup(func() {
 		_ = pc.Close()
-		<-done
+		_ = <-done // its socket was closed
 	})
 	return []string{"-s", "DNS_SERVERS=" + pc.LocalAddr().String()}
 }
@@ -143,9 +144,7 @@ func (v *visitors) proxy(t *testing.T, at string) string {
 				return
 			}
 			defer resp.Body.Close()
-			for name, values := range resp.Header {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), resp.Header)
 			w.WriteHeader(resp.StatusCode)
 			_, _ = io.Copy(w, resp.Body)
 			return
