@@ -155,13 +155,13 @@ func (v *visitors) proxy(t *testing.T, at string) string {
 			return
 		}
 		defer site.Close()
-		w.WriteHeader(http.StatusOK)
-		conn, _, err := http.NewResponseController(w).Hijack()
+		conn, sent, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer conn.Close()
-		go func() { _, _ = io.Copy(site, conn); _ = site.Close() }()
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(site, sent); _ = site.Close() }() // the server may have read ahead
 		_, _ = io.Copy(conn, site)
 	}))
 	t.Cleanup(s.Close)
