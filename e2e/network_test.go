@@ -44,11 +44,14 @@ func nameServer(t *testing.T, address func(name string, n int) string) []string 
 		}
 		_ = w.WriteMsg(reply)
 	})}
-	done := make(chan error, 1)
-	go func() { done <- srv.ActivateAndServe() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.ActivateAndServe() // ends when its socket is closed
+	}()
 	t.Cleanup(func() {
 		_ = pc.Close()
-		_ = <-done // its socket was closed
+		<-done
 	})
 	return []string{"-s", "DNS_SERVERS=" + pc.LocalAddr().String()}
 }
