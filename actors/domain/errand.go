@@ -145,8 +145,9 @@ func (d *Domain) refuseErrands(ctx actor.Context, now time.Time, why string) {
 	})
 }
 
-// clearFor is how long the store's word counts that a host is not parked.
-const clearFor = time.Second
+// clearFor is how long the store's word counts that a host is not parked: longer than the
+// answers take that the send may still need.
+const clearFor = 3 * time.Second
 
 // clear reports whether an errand whose turn it is may be sent: the store is asked
 // whether the host is parked in its crawl.
