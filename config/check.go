@@ -120,7 +120,7 @@ func checkAuthUser(s string) error {
 	return nil
 }
 
-// checkAuthDomain accepts "" and a host name, with or without a scheme.
+// checkAuthDomain accepts "" and a host name, with or without a scheme and a port.
 func checkAuthDomain(s string) error {
 	if s == "" {
 		return nil
@@ -129,8 +129,12 @@ func checkAuthDomain(s string) error {
 	if !ok {
 		scheme, host = "http", s
 	}
-	if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "/?#@:*, \t") || strings.Trim(host, ".") == "" {
-		return fmt.Errorf("%s is no domain: write example.org, or https://example.org for https alone", quote(s))
+	host, port, ok := strings.Cut(host, ":")
+	if n, err := strconv.ParseUint(port, 10, 16); ok && (err != nil || n == 0 || port[0] == '0') {
+		scheme = ""
+	}
+	if scheme != "http" && scheme != "https" || strings.ContainsAny(host, "/?#@*, \t") || strings.Trim(host, ".") == "" {
+		return fmt.Errorf("%s is no domain: write example.org, or https://example.org for https alone, or https://example.org:8443 for that port", quote(s))
 	}
 	return nil
 }

@@ -250,7 +250,7 @@ func proxySettings(c *Fetch) []Setting {
 		sealed: true, value: stringValue{p: &c.AuthPass},
 	}, {
 		Name: "HTTPAUTH_DOMAIN", Path: "fetch.httpauth_domain", Scrapy: `""`,
-		Doc:   "Who gets them: this host and those below it (example.org), or with a scheme (https://example.org) by that alone.",
+		Doc:   "Who gets them: this host and those below it (example.org), or with a scheme (https://example.org) or a port (example.org:8443) by that alone.",
 		value: stringValue{&c.AuthDomain, checkAuthDomain},
 	}, {
 		Name: "HTTPPROXY_ENABLED", Path: "fetch.httpproxy_enabled", Default: "true", Scrapy: "True",

@@ -114,6 +114,10 @@ func newCrashing(t *testing.T, shared bool) *crashing {
 			switch {
 			case v.Page == 5 && v.Attempt == 1:
 				return &webtest.Answer{Status: 500, Body: "error"}
+			case v.Path == "/robots.txt" && v.Host == 0: // by an errand
+				return webtest.Redirect(v.Site.URL(1, "/rules"))
+			case v.Path == "/rules":
+				return &webtest.Answer{Header: http.Header{"Content-Type": {"text/plain"}}, Body: "User-agent: *\nDisallow: " + webtest.RobotsDisallow}
 			case v.Path == "/moved":
 				return webtest.Redirect("/landed")
 			case v.Path == "/landed":

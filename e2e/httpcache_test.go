@@ -64,3 +64,31 @@ func TestCacheAsksByETag(t *testing.T) {
 	require.EqualValues(t, 20, sent.Load())
 	require.EqualValues(t, 20, unchanged.Load())
 }
+
+// The cache keeps no challenge: after a release the site is asked again, and the crawl
+// goes on to its end.
+func TestCacheKeepsNoChallenge(t *testing.T) {
+	t.Parallel()
+	var wall atomic.Bool
+	wall.Store(true)
+	site := webtest.New(t, webtest.Config{Pages: 20, Script: func(v webtest.Visit) *webtest.Answer {
+		if v.Page > 4 && wall.Load() {
+			return &webtest.Answer{Body: `<meta http-equiv="refresh" content="0; url=/next">` + challenge}
+		}
+		return nil
+	}})
+	dir := t.TempDir()
+	out := filepath.Join(dir, "pages.jsonl")
+	args := crawl(site.Roots(0, 1), embedded(dir), unthrottled(), []string{
+		"--name", "shop", "-o", out, "-s", "HTTPCACHE_ENABLED=true", "-s", "HTTPCACHE_POLICY=Dummy", "-s", "HTTPCACHE_DIR=" + filepath.Join(dir, "cache"),
+	})
+	n := run(t, args...).finish()
+	require.Contains(t, n.err.String(), "challenge: captcha")
+	require.Contains(t, n.err.String(), "httpcache/uncacheable: ")
+	require.Empty(t, site.Under("/next"), "a challenge leads nowhere")
+	wall.Store(false)
+	run(t, append([]string{"crawls", "release", "shop", "--all"}, embedded(dir)...)...).finish()
+	n = run(t, args...).finish()
+	require.NotContains(t, n.err.String(), "left alone")
+	requireExact(t, site, lines(t, readFile(t, out)))
+}

@@ -69,6 +69,10 @@ type Domain struct {
 	reserve *rqueue.Reserve
 	release *rqueue.Release
 
+	cleared   *rqueue.Crawl     // this host was not parked in it at clearedAt: its errands may be sent
+	clearedAt time.Time         //
+	clearing  *rqueue.ParkedGet // asks for that; nil: not
+
 	draining bool
 	cutOff   bool      // draining, and in a hurry
 	idleFrom time.Time // since when there is nothing to do; zero: there is
@@ -425,6 +429,8 @@ func (d *Domain) onDone(ctx actor.Context, msg *messages.Done) {
 			d.onReserved(now, op)
 		case *rqueue.RobotsGet:
 			d.onRobotsLoaded(ctx, now, op)
+		case *rqueue.ParkedGet:
+			d.onCleared(ctx, now, op)
 		case *rqueue.Release:
 			if d.onReleased(ctx, now, op) {
 				return

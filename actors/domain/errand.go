@@ -8,6 +8,7 @@ import (
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/rqueue"
+	"orbweaver/core/throttle"
 	"orbweaver/core/weburl"
 	"orbweaver/messages"
 )
@@ -18,14 +19,16 @@ import (
 //
 //	asker --errand--> `domains` --errand--> the host's domain --errandDone--> `domains` --> asker
 //
-// An errand follows no redirect: each is another errand of the asker, so that no two
+// It goes by the proxy of the request that waits for it, and not at all where the host
+// is parked in that request's crawl. An errand follows no redirect: each is another errand of the asker, so that no two
 // domains wait for each other. It ends by its time, whoever forgets it.
 
 // sendAway asks for a redirect's target on another host: the store first, when the
 // target is what every crawler of that host asks for.
-func (d *Domain) sendAway(ctx actor.Context, f *robotsFile) {
+func (d *Domain) sendAway(ctx actor.Context, f *robotsFile, waiting rqueue.Leased) {
 	f.state = pending
 	url := f.url()
+	f.crawl, f.meta = waiting.Crawl, proxyMeta(waiting.Request.Meta)
 	if origin := weburl.Origin(url); url == origin+"/robots.txt" {
 		f.peek = &rqueue.RobotsGet{Host: weburl.Host(url), Origin: origin}
 		d.ask(ctx, f.peek)
@@ -54,9 +57,13 @@ func (d *Domain) onPeeked(ctx actor.Context, now time.Time, op *rqueue.RobotsGet
 	}
 }
 
+// sendErrand sends an errand for the request that waits.
 func (d *Domain) sendErrand(ctx actor.Context, f *robotsFile) {
 	url := f.url()
-	f.away = &errand{host: weburl.Host(url), url: url, asker: d.slot, until: time.Now().Add(d.cfg.RobotsElsewhere)}
+	f.away = &errand{
+		host: weburl.Host(url), url: url, asker: d.slot, crawl: f.crawl, meta: f.meta,
+		until: time.Now().Add(d.cfg.RobotsElsewhere),
+	}
 	ctx.Send(ctx.Parent(), f.away)
 }
 
@@ -127,7 +134,9 @@ func (d *Domain) refuseErrands(ctx actor.Context, now time.Time, why string) {
 		switch {
 		case why != "":
 			d.answer(ctx, &errandDone{errand: e, refused: why})
-		case d.fetching(e.url), start.Before(e.until):
+		case d.fetching(e.url):
+			return false
+		case start.Before(e.until):
 			return false
 		default:
 			d.answer(ctx, &errandDone{errand: e, refused: "no turn in time"})
@@ -136,13 +145,53 @@ func (d *Domain) refuseErrands(ctx actor.Context, now time.Time, why string) {
 	})
 }
 
+// clearFor is how long the store's word counts that a host is not parked: longer than the
+// answers take that the send may still need.
+const clearFor = 3 * time.Second
+
+// clear reports whether an errand whose turn it is may be sent: the store is asked
+// whether the host is parked in its crawl.
+func (d *Domain) clear(ctx actor.Context, now time.Time, e *errand) bool {
+	if d.cleared == e.crawl && now.Sub(d.clearedAt) < clearFor {
+		return true
+	}
+	if d.clearing == nil && !d.retryAt.After(now) {
+		d.clearing = &rqueue.ParkedGet{Crawl: e.crawl, Host: d.slot}
+		d.ask(ctx, d.clearing)
+	}
+	d.wait(throttle.ReasonRedis, time.Time{}) // for the answer, or retryAt
+	return false
+}
+
+// onCleared takes the store's word.
+func (d *Domain) onCleared(ctx actor.Context, now time.Time, op *rqueue.ParkedGet) {
+	if op != d.clearing {
+		return
+	}
+	d.clearing = nil
+	switch {
+	case d.failed(now, op.Err):
+	case op.Reason == "":
+		d.cleared, d.clearedAt = op.Crawl, now
+	default:
+		d.cleared = nil
+		*d.errands = slices.DeleteFunc(*d.errands, func(e *errand) bool {
+			if e.crawl != op.Crawl || d.fetching(e.url) {
+				return false
+			}
+			d.answer(ctx, &errandDone{errand: e, refused: "it is parked: " + op.Reason})
+			return true
+		})
+	}
+}
+
 func (d *Domain) answer(ctx actor.Context, done *errandDone) { ctx.Send(ctx.Parent(), done) }
 
 // errandFlight is the flight of the oldest errand that is not under way, or nil.
 func (d *Domain) errandFlight() *flight {
 	for _, e := range *d.errands {
 		if !d.fetching(e.url) {
-			return &flight{errand: e, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", e.url), URL: e.url}}}
+			return &flight{errand: e, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", e.url), URL: e.url, Meta: e.meta}}}
 		}
 	}
 	return nil

@@ -293,3 +293,66 @@ func TestErrandsAtTheEnd(t *testing.T) {
 		require.Equal(t, []int{3, 0, 0}, []int{waiting, delayed, leased})
 	})
 }
+
+// A host that is parked in the crawl that asks gets no errand; in another crawl it does.
+func TestErrandsSpareParkedHosts(t *testing.T) {
+	inBubble(t, obeying(time.Second), func(w *world) {
+		w.answers(map[string]answer{
+			"a.test/robots.txt": moved("http://b.test/r"), "b.test/r": {status: 200, body: noOne},
+			"c.test/robots.txt": moved("http://d.test/robots.txt"), "d.test/robots.txt": {status: 200, body: noOne}, "e.test/robots.txt": moved("http://d.test/robots.txt"),
+		})
+		parked, open := newCrawl(), newCrawl()
+		w.setParked(parked, "b.test", "challenge: captcha")
+		w.setParked(parked, "d.test", "by hand")
+		w.seed(parked, "a.test", 3)
+		w.seed(parked, "c.test", 3)
+		w.pass(10 * time.Minute)
+		require.Empty(t, w.at("b.test", 0))
+		require.Empty(t, w.at("d.test", 0))
+		require.Equal(t, []string{"robots.txt"}, slices.Compact(w.at("a.test", 0)), "nothing is fetched of who cannot be asked")
+		last := w.pages()[len(w.pages())-1].Response
+		require.Equal(t, crawl.CauseRobots, last.Cause)
+		require.Contains(t, last.Err, "it is parked: ")
+
+		w.seed(open, "e.test", 1)
+		w.until("another crawl has it fetched", func() bool { return len(w.at("d.test", 0)) == 1 })
+		w.setParked(parked, "b.test", "")
+		w.allDone()
+		require.Equal(t, []string{"r"}, w.at("b.test", 0), "released")
+	})
+}
+
+// A host that is parked while an errand waits for its turn is not sent it.
+func TestParkedDomainRefusesErrands(t *testing.T) {
+	inBubble(t, obeying(10*time.Second), func(w *world) {
+		w.answers(map[string]answer{"a.test/robots.txt": moved("http://b.test/r")})
+		c := newCrawl()
+		w.seed(c, "b.test", 5)
+		w.until("b.test is crawled", func() bool { return len(w.at("b.test", 0)) == 2 })
+		w.seed(c, "a.test", 1)
+		w.pass(time.Second) // the errand waits for its turn
+		require.Len(t, w.at("b.test", 0), 2)
+		w.setParked(c, "b.test", "challenge")
+		w.sys.Root.Send(w.domains, &messages.Parked{Crawl: c, Slot: "b.test", Reason: "challenge", Stored: true})
+		w.pass(5 * time.Minute)
+		require.Len(t, w.at("b.test", 0), 2)
+	})
+}
+
+// An errand goes by the proxy of the request that waits for it.
+func TestErrandsTakeTheProxy(t *testing.T) {
+	inBubble(t, obeying(time.Second), func(w *world) {
+		w.answers(map[string]answer{"a.test/robots.txt": moved("http://b.test/r"), "b.test/r": {status: 200, body: noOne}})
+		c := newCrawl()
+		w.store.enqueue(c, "a.test", "http://a.test/0")
+		for _, r := range w.store.all {
+			r.req.Meta = []byte(`{"depth": 1, "proxy": "http://p.test"}`)
+		}
+		w.wake(c, "a.test")
+		w.allDone()
+		for _, a := range w.site.seen() {
+			require.Contains(t, a.meta, "http://p.test", a.url)
+		}
+		require.Equal(t, []string{"r"}, w.at("b.test", 0))
+	})
+}

@@ -281,7 +281,7 @@ func TestStrayAnswersAreIgnored(t *testing.T) {
 		for _, err := range []error{nil, rqueue.ErrLeaseLost} {
 			for _, op := range []rqueue.Op{
 				&rqueue.Acquire{Token: "x"}, &rqueue.Lease{Crawl: c, Token: "x"}, &rqueue.Renew{}, &rqueue.Reserve{},
-				&rqueue.Release{}, &rqueue.Recover{Crawl: newCrawl()}, &rqueue.GiveBack{}, &rqueue.RobotsGet{}, &rqueue.RobotsPut{}, &rqueue.CookiesGet{}, &rqueue.CookiesPut{},
+				&rqueue.Release{}, &rqueue.Recover{Crawl: newCrawl()}, &rqueue.GiveBack{}, &rqueue.RobotsGet{}, &rqueue.ParkedGet{}, &rqueue.RobotsPut{}, &rqueue.CookiesGet{}, &rqueue.CookiesPut{},
 			} {
 				setErr(op, err)
 				w.send("a.test", &messages.Done{Ops: []rqueue.Op{op}})

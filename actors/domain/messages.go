@@ -38,7 +38,9 @@ type orphans struct{}
 type errand struct {
 	host  string // url's
 	url   string
-	asker string // slot of the domain that asks
+	asker string        // slot of the domain that asks
+	crawl *rqueue.Crawl // that it is asked for: where the host is parked in it, nothing is sent
+	meta  []byte        // names the proxy to go by; nil: the settings'
 	until time.Time
 }
 

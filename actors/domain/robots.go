@@ -28,6 +28,8 @@ type robotsFile struct {
 	status   int       // of the last answer that was a failure; 0: there was none
 	since    time.Time // when it became unreachable; zero: it is not, or nobody knows
 	problem  string
+	crawl    *rqueue.Crawl     // for whose request another host is asked
+	meta     []byte            // names that request's proxy; nil: none
 	trail    []string          // where redirects led so far, the origin's own first; the last is to be fetched
 	peek     *rqueue.RobotsGet // asks for what is stored of another host's; nil: not
 	away     *errand           // another host's domain was asked to fetch it; nil: not

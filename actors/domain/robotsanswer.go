@@ -20,15 +20,15 @@ import (
 const maxRobotsHops = 5
 
 // robotsFlight is the fetch of robots.txt, through the slot like any request, and
-// through the proxy of the request that waits for it. Where
-// a redirect led to another host it is asked of that host's domain, and nil.
-func (d *Domain) robotsFlight(ctx actor.Context, f *robotsFile, waiting *crawl.Request) *flight {
+// through the proxy of the request that waits for it. Where a redirect led to another
+// host it is asked of that host's domain, and nil.
+func (d *Domain) robotsFlight(ctx actor.Context, f *robotsFile, waiting rqueue.Leased) *flight {
 	url := f.url()
 	if weburl.Host(url) != d.slot {
-		d.sendAway(ctx, f)
+		d.sendAway(ctx, f, waiting)
 		return nil
 	}
-	return &flight{file: f, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", url), URL: url, Meta: proxyMeta(waiting.Meta)}}}
+	return &flight{file: f, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", url), URL: url, Meta: proxyMeta(waiting.Request.Meta)}}}
 }
 
 // onRobotsFetched takes the end of a fetch that this domain made for itself, or that

@@ -36,6 +36,7 @@ type answer struct {
 type arrival struct {
 	url      string
 	cookie   string // the field that it came with
+	meta     string // of the request
 	at       time.Time
 	delay    time.Duration // in force when the domain handed it over
 	handed   time.Time
@@ -148,7 +149,7 @@ func (s *site) fetch(msg *messages.Fetch, delay time.Duration, sent func(time.Ti
 		s.mu.Unlock()
 		return fail(crawl.CauseTooLate)
 	}
-	arr := s.arrive(msg.Slot, &arrival{url: url, cookie: msg.Cookie, at: now, delay: delay, handed: handed, changes: changes, answer: a})
+	arr := s.arrive(msg.Slot, &arrival{url: url, cookie: msg.Cookie, meta: string(msg.Lease.Request.Meta), at: now, delay: delay, handed: handed, changes: changes, answer: a})
 	sent(now)
 	alive := c.wait(a.latency)
 	s.leave(host, arr, !alive)

@@ -76,6 +76,9 @@ func (d *Domain) dispatch(ctx actor.Context, now time.Time) {
 			d.wait(dec.Reason, dec.At)
 			return
 		}
+		if f.errand != nil && !d.clear(ctx, now, f.errand) {
+			return
+		}
 		delay := d.throttle.Delay()
 		notAfter := d.deadline
 		if fence := d.deps.Places.Fence(); fence.Before(notAfter) {
@@ -147,7 +150,7 @@ func (d *Domain) next(ctx actor.Context, now time.Time) *flight {
 				reason = throttle.ReasonRobots
 			case wanted:
 				if !d.fetching(file.url()) { // as an errand: its answer is ours too
-					if f := d.robotsFlight(ctx, file, lease.Request); f != nil {
+					if f := d.robotsFlight(ctx, file, lease); f != nil {
 						return f
 					}
 				}

@@ -194,6 +194,8 @@ func setErr(op rqueue.Op, err error) {
 		op.Err = err
 	case *rqueue.RobotsGet:
 		op.Err = err
+	case *rqueue.ParkedGet:
+		op.Err = err
 	case *rqueue.RobotsPut:
 		op.Err = err
 	case *rqueue.CookiesGet:
@@ -221,6 +223,8 @@ func (s *store) one(op rqueue.Op, now, asked time.Time) {
 		s.giveBack(op, now)
 	case *rqueue.RobotsGet:
 		s.robotsGet(op, now)
+	case *rqueue.ParkedGet:
+		op.Reason = s.host(op.Crawl, op.Host).parked
 	case *rqueue.RobotsPut:
 		s.puts = append(s.puts, *op)
 		r := s.robots[op.Origin]

@@ -11,8 +11,8 @@ import (
 type Auth struct {
 	User, Password string
 	// Domain is who gets them: this host and those below it, by http and https; or
-	// with a scheme before it (https://example.org) by that alone. Without it there
-	// is no one to whom they may go, so it is required.
+	// with a scheme before it (https://example.org) or a port after it by those alone.
+	// Without it there is no one to whom they may go, so it is required.
 	Domain string
 }
 
@@ -21,6 +21,7 @@ type credentials struct {
 	value  string // of the Authorization field; "" for none
 	scheme string // "" for both
 	domain string // in lower case
+	port   string // "" for all
 }
 
 func (a Auth) ready() (credentials, error) {
@@ -30,6 +31,9 @@ func (a Auth) ready() (credentials, error) {
 	c := credentials{domain: strings.ToLower(strings.TrimSpace(a.Domain))}
 	if scheme, host, ok := strings.Cut(c.domain, "://"); ok {
 		c.scheme, c.domain = scheme, host
+	}
+	if host, port, ok := strings.Cut(c.domain, ":"); ok && !strings.Contains(port, ":") {
+		c.domain, c.port = host, port
 	}
 	c.domain = strings.Trim(c.domain, ".")
 	switch {
@@ -44,7 +48,7 @@ func (a Auth) ready() (credentials, error) {
 
 // forTarget is the value of the Authorization field for t, "" for none.
 func (c *credentials) forTarget(t *target) string {
-	if c.value == "" || c.scheme == "http" && t.tls || c.scheme == "https" && !t.tls {
+	if c.value == "" || c.scheme == "http" && t.tls || c.scheme == "https" && !t.tls || c.port != "" && c.port != t.port {
 		return ""
 	}
 	if !under(strings.TrimSuffix(strings.ToLower(t.host), "."), c.domain) {

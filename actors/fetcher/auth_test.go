@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,8 @@ func TestAuth(t *testing.T) {
 		{name: "scheme", domain: "https://site.test", host: "site.test", tls: true, want: set},
 		{name: "other scheme", domain: "https://site.test", host: "site.test"},
 		{name: "other scheme", domain: "http://site.test", host: "site.test", tls: true},
+		{name: "other port", domain: "site.test:8080", host: "site.test"},
+		{name: "port", domain: "http://site.test:" + portOf(plain), host: "site.test", want: set},
 		{name: "user info", domain: "site.test", host: "own:pw@site.test", want: own},
 		{name: "own field", domain: "site.test", host: "site.test", header: "Bearer x", want: "Bearer x"},
 	}
@@ -71,3 +74,5 @@ func TestAuth(t *testing.T) {
 		require.NotContains(t, err.Error(), "word")
 	}
 }
+
+func portOf(s *httptest.Server) string { return s.URL[strings.LastIndexByte(s.URL, ':')+1:] }

@@ -23,6 +23,9 @@ func TestWorkerParksForAChallenge(t *testing.T) {
 	}{
 		{"page", html(`<title>T</title><a href="/1">1</a>`), "", ""},
 		{"challenge, 200", html(challengePage), "challenge: Cloudflare", "blocked/challenge"},
+		{"challenge, 200, that leads on", html(`<meta http-equiv="refresh" content="0; url=/y">` + challengePage), "challenge: Cloudflare", "blocked/challenge"},
+		{"challenge, 403, that leads on", crawl.Response{Status: 403, Headers: html("").Headers, Body: []byte(`<meta http-equiv="refresh" content="0; url=/y">` + challengePage)}, "challenge: Cloudflare", "blocked/challenge"},
+		{"challenge, 200, that loads itself again", html(`<meta http-equiv="refresh" content="3; url=/">` + challengePage), "challenge: Cloudflare", "blocked/challenge"},
 		{"challenge, 403", crawl.Response{Status: 403, Body: []byte(challengePage)}, "challenge: Cloudflare", "blocked/challenge"},
 		{"challenge, 429 is not retried", crawl.Response{Status: 429, Headers: []crawl.Header{{Name: "cf-mitigated", Value: "challenge"}}}, "challenge: Cloudflare", "blocked/challenge"},
 		{"challenge, 503 is not retried", crawl.Response{Status: 503, Body: []byte(challengePage)}, "challenge: Cloudflare", "blocked/challenge"},

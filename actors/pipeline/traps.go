@@ -40,6 +40,9 @@ func (w *worker) trapped(job *Job, host, url string, out *outcome) bool {
 		return false
 	}
 	kind := job.Traps.Link(host, url, w.now)
+	if kind == trap.Host && host == w.host && job.Traps.Released(host, w.sent) {
+		kind = job.Traps.Link(host, url, w.now)
+	}
 	if kind == trap.None {
 		return false
 	}

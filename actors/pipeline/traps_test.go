@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,4 +83,25 @@ func TestWorkerCountsRefusals(t *testing.T) {
 	deep := p.judge(page, func(r *crawl.Request) { r.Depth = 2 })
 	require.Empty(t, deep.page.Links)
 	require.Zero(t, stat(deep, policy.StatURLLengthIgnored))
+}
+
+// A host that was closed and then released is judged anew from the first page on that
+// was sent after it was closed: that page's links are followed.
+func TestWorkerLearnsOfARelease(t *testing.T) {
+	t.Parallel()
+	p := withTraps(t)
+	closed := ""
+	for n := 0; n < 20_000 && closed == ""; n++ {
+		word := strings.NewReplacer("0", "news/", "1", "sport/").Replace(strconv.FormatInt(int64(n), 2))
+		o := p.judge(html(`<title>News</title><p>nothing to see here</p><a href="/`+word+`a">1</a><a href="/`+word+`b">2</a>`), func(r *crawl.Request) {
+			r.URL = "http://a.test/" + word
+		})
+		closed = o.page.Park
+	}
+	require.Equal(t, "trap: ever new URLs bring no new content", closed)
+	page := html(`<a href="/later">1</a>`)
+	page.SentAt = p.worker.now.Add(time.Second)
+	require.Empty(t, p.judge(page).page.Links, "it was under way")
+	page.SentAt = p.worker.now.Add(time.Minute)
+	require.Len(t, p.judge(page).page.Links, 1)
 }

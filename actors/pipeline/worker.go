@@ -40,6 +40,8 @@ type worker struct {
 	probe     crawl.Request // a link while it is looked at
 	reader    trap.Reader
 	now       time.Time             // when the page came here
+	host      string                // of the page
+	sent      time.Time             // when it was asked for; of a cached one, when it came here
 	referrers policy.ReferrerPolicy // of the page that is looked at
 }
 
@@ -122,6 +124,10 @@ func (w *worker) try(job *Job, msg *messages.Page) (out *outcome, err error) {
 		w.result.Reset()
 	}()
 	out = newOutcome(msg)
+	w.host, w.sent = msg.Lease.Host, msg.Response.SentAt
+	if w.sent.IsZero() {
+		w.sent = w.now
+	}
 	if msg.Disallowed {
 		out.stats = append(out.stats, count{policy.StatRobotsForbidden, 1})
 		return out, nil

@@ -14,7 +14,9 @@ import (
 	"orbweaver/actors/pipeline"
 	"orbweaver/actors/scheduler"
 	"orbweaver/config"
+	"orbweaver/core/blocked"
 	"orbweaver/core/cookies"
+	"orbweaver/core/crawl"
 	"orbweaver/core/httpcache"
 	"orbweaver/core/policy"
 	"orbweaver/core/robots"
@@ -178,6 +180,11 @@ func httpCache(cfg *config.Config) (*httpcache.Cache, error) {
 		Dir: dir, Policy: h.Policy, Expiration: h.Expiration, IgnoreMissing: h.IgnoreMissing, IgnoreCodes: h.IgnoreCodes,
 		IgnoreSchemes: lowered(h.IgnoreSchemes), Gzip: h.Gzip, AlwaysStore: h.AlwaysStore, IgnoreControls: lowered(h.IgnoreControls),
 		MaxSize: cfg.Fetch.DownloadMaxSize,
+	}
+	if cfg.Crawl.BlockedPark {
+		c.Refused = func(resp *crawl.Response) bool {
+			return blocked.Recognise(resp, blocked.UnknownLinks, false).Kind != ""
+		}
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -83,6 +83,7 @@ func newLogger(cfg *config.Config, w io.Writer) *logrus.Logger {
 		level = logrus.InfoLevel
 	}
 	log.SetLevel(level)
+	log.AddHook(logSecrets{})
 	return log
 }
 

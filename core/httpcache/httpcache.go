@@ -45,6 +45,9 @@ type Config struct {
 	// IgnoreControls is HTTPCACHE_IGNORE_RESPONSE_CACHE_CONTROLS: directives of
 	// answers that are not seen, lower case.
 	IgnoreControls []string
+	// Refused recognises answers that are no pages but a challenge or another refusal:
+	// they are passed on, never stored and never given. nil: none are.
+	Refused func(*crawl.Response) bool
 	// MaxSize bounds a stored body in bytes; larger ones are not stored and not read.
 	MaxSize int64
 }
@@ -109,6 +112,9 @@ func (c *Cache) Look(name string, req *crawl.Request) (Look, error) {
 		return Look{skip: true}, nil
 	}
 	e, err := c.read(name, req)
+	if e != nil && c.refused(e.response(req)) { // stored before it was known for one
+		e = nil
+	}
 	if e == nil {
 		l := Look{stats: []string{statMiss}}
 		if c.cfg.IgnoreMissing {
@@ -132,6 +138,10 @@ func (c *Cache) Done(name string, req *crawl.Request, l *Look, resp *crawl.Respo
 		return resp, nil
 	}
 	stats := l.stats
+	if c.refused(resp) { // a stored answer must not hide it either
+		resp.Counted = append(append(resp.Counted, stats...), statUncacheable)
+		return resp, nil
+	}
 	if e := l.stored; e != nil {
 		if resp.Cause != crawl.CauseNone {
 			if !failed(resp.Cause) || c.cfg.Policy == Dummy {
@@ -166,6 +176,10 @@ func (c *Cache) Done(name string, req *crawl.Request, l *Look, resp *crawl.Respo
 	}
 	resp.Counted = append(resp.Counted, statStore)
 	return resp, nil
+}
+
+func (c *Cache) refused(resp *crawl.Response) bool {
+	return c.cfg.Refused != nil && resp.Cause == crawl.CauseNone && c.cfg.Refused(resp)
 }
 
 // failed reports whether a fetch ended without an answer by the site's or the

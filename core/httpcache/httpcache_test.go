@@ -287,3 +287,46 @@ func FuzzCacheControl(f *testing.F) {
 		_, _, _ = b.fetch(req, response(200, "y"))
 	})
 }
+
+// A challenge is neither stored nor given, and no stored page hides it.
+func TestRefusalsAreNotKept(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{httpcache.RFC9111, httpcache.Dummy} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			known := false
+			b := newBench(t, func(c *httpcache.Config) {
+				c.Policy = policy
+				c.Refused = func(r *crawl.Response) bool { return known && string(r.Body) == "wall" }
+			})
+			req, keep := request("http://a.test/"), field("Cache-Control", "max-age=60")
+			known = true
+			got, _, asked := b.fetch(req, response(200, "wall", keep))
+			require.True(t, asked)
+			require.Equal(t, []string{"httpcache/miss", "httpcache/uncacheable"}, got.Counted)
+			got, _, asked = b.fetch(req, response(200, "page", keep))
+			require.True(t, asked)
+			require.Equal(t, "page", string(got.Body))
+			_, _, asked = b.fetch(req, nil)
+			require.False(t, asked)
+
+			known = false // as an older version stored it
+			old := request("http://a.test/old")
+			b.fetch(old, response(200, "wall", keep))
+			known = true
+			got, _, asked = b.fetch(old, response(200, "page", keep))
+			require.True(t, asked)
+			require.Equal(t, "page", string(got.Body))
+		})
+	}
+	b := newBench(t, func(c *httpcache.Config) {
+		c.Refused = func(r *crawl.Response) bool { return string(r.Body) == "wall" }
+	})
+	req := request("http://a.test/")
+	b.fetch(req, response(200, "page", field("ETag", `"1"`)))
+	got, fields, _ := b.fetch(req, response(503, "wall"))
+	require.Equal(t, []crawl.Header{field("If-None-Match", `"1"`)}, fields)
+	require.Equal(t, 503, got.Status, "the host is to be left alone")
+	got, _, _ = b.fetch(req, response(304, ""))
+	require.Equal(t, "page", string(got.Body), "the page is still kept")
+}

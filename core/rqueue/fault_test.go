@@ -56,7 +56,7 @@ func TestFaultPoints(t *testing.T) {
 		&Reserve{Slot: host(5), Token: slot.Token},
 		&Recover{Slot: host(0), Token: slot.Token, Crawl: b.c}, &GiveBack{Leased: held[:1]},
 		&Release{Slot: host(5), Token: slot.Token}, &Steer{Slot: host(5)},
-		&RobotsPut{Host: host(5)}, &RobotsGet{Host: host(5)},
+		&RobotsPut{Host: host(5)}, &RobotsGet{Host: host(5)}, &ParkedGet{Crawl: b.c, Host: host(5)},
 		&CookiesPut{Crawl: b.c, Host: host(5)}, &CookiesGet{Crawl: b.c, Host: host(5)}))
 	require.Equal(t, before+2, reached["renew.before"], "each step has its points")
 	require.NoError(t, b.c.SetState(b.ctx, StateRunning))

@@ -126,6 +126,28 @@ func (c *Crawl) Release(ctx context.Context, host string) (back int, parked bool
 	return back, parked, nil
 }
 
+// ParkedGet asks why a host is parked, before something is sent to it that was not
+// leased there.
+type ParkedGet struct {
+	OpBase
+	Crawl *Crawl
+	Host  string
+
+	Reason string // out: "" when it is not parked, or the crawl was flushed or deleted
+}
+
+func (op *ParkedGet) build(f *Frontier, a *args) *script {
+	a.key(op.Crawl.keys.state)
+	a.str(op.Host)
+	a.str(op.Crawl.runText())
+	return f.scripts.parked
+}
+
+func (op *ParkedGet) parse(_ *Frontier, r *reply, _ time.Time) error {
+	op.Reason = r.string()
+	return r.err
+}
+
 // Parked lists the hosts that are put aside, by name.
 func (c *Crawl) Parked(ctx context.Context) ([]Parked, error) {
 	seen := map[string]string{}

@@ -1,6 +1,7 @@
 package rqueue
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,11 @@ func TestPark(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, parked, 1)
 				require.Equal(t, Parked{Host: "a.test", Reason: "first reason", Since: parked[0].Since, Letters: 1}, parked[0])
+				is, not := &ParkedGet{Crawl: b.c, Host: "a.test"}, &ParkedGet{Crawl: b.c, Host: "b.test"}
+				require.NoError(t, b.f.Do(b.ctx, is, not))
+				require.NoError(t, errors.Join(is.Err, not.Err))
+				require.Equal(t, "first reason", is.Reason)
+				require.Empty(t, not.Reason)
 				require.EqualValues(t, 1, rdb.HGet(b.ctx, "c:stats", "parked/hosts").Val()[0]-'0')
 
 				// Retries are due at once; each lease tells the reason.

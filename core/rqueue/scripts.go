@@ -35,7 +35,7 @@ type scripts struct {
 	open, state, finish, due                *script
 	flushBegin, flushShard, flushEnd        *script
 	deleteEnd, seedHosts, audit             *script
-	forget, replay, park, unpark            *script
+	forget, replay, park, unpark, parked    *script
 	robotsGet, robotsPut                    *script
 	cookiesGet, cookiesPut                  *script
 	exportRead, exportAck, exportRelease    *script
@@ -53,7 +53,7 @@ func (s *scripts) named() map[string]**script {
 		"open": &s.open, "state": &s.state, "finish": &s.finish, "due": &s.due,
 		"flush_begin": &s.flushBegin, "flush_shard": &s.flushShard, "flush_end": &s.flushEnd,
 		"delete_end": &s.deleteEnd, "seed_hosts": &s.seedHosts, "audit": &s.audit,
-		"forget": &s.forget, "replay": &s.replay, "park": &s.park, "unpark": &s.unpark,
+		"forget": &s.forget, "replay": &s.replay, "park": &s.park, "unpark": &s.unpark, "parked": &s.parked,
 		"robots_get": &s.robotsGet, "robots_put": &s.robotsPut, "cookies_get": &s.cookiesGet, "cookies_put": &s.cookiesPut,
 		"export_ack":  &s.exportAck,
 		"export_read": &s.exportRead, "export_release": &s.exportRelease,

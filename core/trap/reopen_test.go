@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A host that was put aside is judged anew when pages come again, for then somebody
-// released it.
+// A host that was put aside is judged anew when a page was sent later, for then
+// somebody released it.
 func TestReleasedHostIsJudgedAnew(t *testing.T) {
 	t.Parallel()
 	d, err := New(Default())
@@ -28,8 +28,10 @@ func TestReleasedHostIsJudgedAnew(t *testing.T) {
 		}
 	}
 	require.True(t, closed)
-	require.Equal(t, WantNothing, d.Visit("h", "http://h/x", now.Add(time.Second)), "it was under way")
-	require.Equal(t, Host, d.Link("h", "http://h/y", now.Add(time.Second)))
-	d.Visit("h", "http://h/x", now.Add(time.Hour))
-	require.Equal(t, None, d.Link("h", "http://h/y", now.Add(time.Hour)))
+	require.False(t, d.Released("h", now.Add(time.Second)), "it was under way")
+	require.False(t, d.Released("other", now.Add(time.Hour)))
+	require.Equal(t, Host, d.Link("h", "http://h/y", now.Add(time.Hour)), "a page of another host says nothing")
+	require.True(t, d.Released("h", now.Add(11*time.Second)))
+	require.Equal(t, None, d.Link("h", "http://h/y", now.Add(11*time.Second)))
+	require.False(t, d.Released("h", now.Add(time.Hour)), "it is open")
 }

@@ -112,6 +112,22 @@ func (d *Detector) Link(name, url string, now time.Time) Kind {
 	return None
 }
 
+// Released reports whether a page of a closed host shows that somebody released the
+// host: it was sent after it was put aside. Then the host is judged anew, and Link may
+// be asked again.
+func (d *Detector) Released(name string, sent time.Time) bool {
+	sh := d.shard(name)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	h := sh.hosts[name]
+	if h == nil || !h.all.closed || sent.Sub(h.closedAt) < reopenAfter {
+		return false
+	}
+	sh.get(name).reopen()
+	sh.trim()
+	return true
+}
+
 // Visit counts a page of host that was read and says what of its text Page needs:
 // nothing while a pattern has few pages, and of a pattern that brings new content
 // only a sample.
@@ -122,9 +138,6 @@ func (d *Detector) Visit(name, url string, now time.Time) Want {
 	defer sh.mu.Unlock()
 	h := sh.get(name)
 	defer sh.trim()
-	if h.all.closed && now.Sub(h.closedAt) > reopenAfter {
-		h.reopen()
-	}
 	if _, far := d.cfg.farMonth(&s, now); far {
 		return WantDateless
 	}
@@ -175,9 +188,9 @@ func (d *Detector) Page(name, url string, text Signature, now time.Time) Verdict
 	return Verdict{}
 }
 
-// reopenAfter is how long pages of a closed host may be ones that were under way when
-// it was put aside. A later one says that somebody released the host: it is judged anew.
-const reopenAfter = 5 * time.Minute
+// reopenAfter is how long after a host was closed requests may still be sent to it
+// though nobody released it: those that were at fetchers, waiting for a connection.
+const reopenAfter = 10 * time.Second
 
 // hostWindows is how many windows of pages a host is judged by.
 const hostWindows = 4
