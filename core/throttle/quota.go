@@ -41,6 +41,7 @@ type quota struct {
 
 const (
 	fewPassed    = 4                // of one that a limiter ended which refused for a while
+	fewInterval  = 1.0              // s, the most that fewer can say at first
 	enoughPassed = 8                // requests in a cycle that can tell: its error is one request
 	longCycle    = 30 * time.Second // length of one that proves that its interval is borne
 	calmRun      = 80               // requests without a refusal after which a site is calm
@@ -169,8 +170,11 @@ func (q *quota) refuse(now, until time.Time, base, most float64) {
 	if q.settled && q.run >= calmRun/2 { // close to it
 		next = min(max(measured, quotaStep*inForce), quotaLeap*inForce)
 	}
-	if q.settled && q.anchor > 0 {
+	switch {
+	case q.settled && q.anchor > 0:
 		next = min(next, quotaLeap*inForce)
+	case q.passed < fewPassed: // hardly measured
+		next = min(next, max(quotaLeap*inForce, fewInterval))
 	}
 	enough := q.passed >= enoughPassed && !first // before the first there may have been credit
 	q.failed, q.interval = inForce, min(q.bound(next), most)
