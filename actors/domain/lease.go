@@ -386,7 +386,7 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 	if d.renew != nil || d.reserve != nil {
 		return
 	}
-	start, _ := d.throttle.LowestNext(now)
+	start, why := d.throttle.LowestNext(now)
 	if start.Sub(now) > d.cfg.TTL && !d.emptiesParked(now) && len(*d.errands) == 0 && !d.busyElsewhere() {
 		d.giveUp(ctx, now)
 		return
@@ -403,6 +403,9 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 	}
 	if d.idleFrom.IsZero() {
 		d.idleFrom = now
+		if why == throttle.ReasonRetryAfter && !d.crowded() { // what was refused is due then: to come back for it costs more
+			d.idleFrom = start
+		}
 	}
 	if !d.worked || now.Sub(d.idleFrom) >= d.idleFor() { // it came for an errand, and others may want the slot
 		d.giveUp(ctx, now)
@@ -412,11 +415,13 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 // idleFor is how long a domain without work stays: not long when more than half of
 // the node's domains live, for others want the room.
 func (d *Domain) idleFor() time.Duration {
-	if d.deps.Table.Live() > d.cfg.MaxDomains/2 {
+	if d.crowded() {
 		return d.cfg.Idle / 10
 	}
 	return d.cfg.Idle
 }
+
+func (d *Domain) crowded() bool { return d.deps.Table.Live() > d.cfg.MaxDomains/2 }
 
 // settleLook is how often a domain that leaves looks whether its pages are committed.
 const settleLook = 5 * time.Millisecond

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -68,6 +69,12 @@ func (s *site) answer(v webtest.Visit, delay time.Duration) *webtest.Answer {
 func (s *site) html(host, page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!DOCTYPE html><html><head><title>Page %d of %s</title></head><body>\n", page, s.web.Host(host))
+	b.WriteString("<p>")
+	said := rand.New(rand.NewPCG(uint64(host), uint64(page))) //nolint:gosec // text: pages that all say the same would be a trap
+	for range 60 {
+		b.WriteString(strconv.FormatUint(said.Uint64()>>40, 36) + " ")
+	}
+	b.WriteString("</p>\n")
 	link := func(href string) { b.WriteString(`<a href="` + href + "\">link</a>\n") }
 	batch, at := page-page%batchPages, page%batchPages
 	switch {
