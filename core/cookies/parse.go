@@ -38,6 +38,9 @@ func parse(line string, o *origin, now time.Time) (cookie, bool) {
 			return c, false
 		}
 	}
+	if len(c.path) > maxAttributeBytes { // escaped, or of the request
+		return c, false
+	}
 	return c, c.place(a, o)
 }
 
