@@ -46,6 +46,7 @@ func TestAdvisoryProxyAfterSchemeChange(t *testing.T) {
 		}
 	}
 	args := crawl([]string{there["http"] + "/to/secure"}, seeded(t, seeds...), names(t, map[string]string{"a.test": "127.1.0.1"}), []string{"-s", "DOWNLOAD_VERIFY_CERTIFICATES=false"})
+	v.ready()
 	n := startWith(t, []string{"http_proxy=http://p:p@" + plain, "https_proxy=http://s:s@" + secure}, args...)
 	n.finish()
 	v.to(t, "tls", "/end/secure")
@@ -122,6 +123,7 @@ func TestAdvisoryGuardBypass(t *testing.T) {
 		return ""
 	})
 	args := append([]string{"crawl", "--admin", "off", "-s", "ADDRESS_ALLOW=127.1.0.1,127.1.0.3", "-s", "SITEMAP=robots", "-s", "SCOPE=any"}, seeds...)
+	v.ready()
 	n := run(t, append(append(args, server...), quick(t)...)...).finish()
 	require.Contains(t, n.err.String(), "downloader/exception_type_count/forbidden: ")
 	require.GreaterOrEqual(t, strings.Count(n.err.String(), "connect 127.1.0.2: address is loopback"), 20)
@@ -132,6 +134,7 @@ func TestAdvisoryGuardBypass(t *testing.T) {
 	v.to(t, "site0", fmt.Sprint("/moved/", len(targets)-1))
 
 	// Metadata stays shut where private addresses are open.
+	v.ready()
 	n = run(t, crawl([]string{site.URL(0, fmt.Sprint("/moved/", len(targets)-3)), site.URL(0, fmt.Sprint("/moved/", len(targets)-2))}, quick(t), server)...)
 	require.Equal(t, 1, n.wait(), "nothing could be fetched")
 	require.Equal(t, 2, strings.Count(n.err.String(), "request given up"), "with the cause forbidden")
@@ -233,6 +236,7 @@ func TestAdvisoryRequestSplitting(t *testing.T) {
 		return page("page")
 	})
 	seeds := []string{site.URL(0, "/"), site.URL(0, "/refresh"), site.URL(0, "/moved"), site.URL(0, "/lines"), site.URL(0, "/cookie"), site.URL(0, "/last")}
+	v.ready()
 	run(t, crawl(seeds, quick(t), []string{"-s", "SITEMAP=robots"})...).finish()
 	for _, c := range v.all() {
 		require.Empty(t, c.header.Get("X-Injected"), c.path)

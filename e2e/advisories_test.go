@@ -191,6 +191,7 @@ func TestAdvisoryAuthorizationOnRedirect(t *testing.T) {
 				site.URL(0, "/to/"+to+"/settings"+by))
 		}
 	}
+	v.ready()
 	n := run(t, crawl(site.Roots(0, 1), seeded(t, seeds...), []string{
 		"-s", "DOWNLOAD_VERIFY_CERTIFICATES=false",
 		"-s", "HTTPAUTH_USER=set", "-s", "HTTPAUTH_PASS=word", "-s", "HTTPAUTH_DOMAIN=" + site.URL(0, ""),
@@ -251,6 +252,7 @@ func TestAdvisoryCookiesOnRedirect(t *testing.T) {
 		"https://evil.co.uk:" + tls + "/jar", own("https://evil.co.uk:" + tls + "/own"),
 	}
 	there["shop?own"] = there["shop"]
+	v.ready()
 	run(t, crawl([]string{at("evil.co.uk")}, seeded(t, seeds...), names(t, map[string]string{"evil.co.uk": "127.1.0.1", "shop.co.uk": "127.1.0.2"}), []string{
 		"-s", "DOWNLOAD_VERIFY_CERTIFICATES=false", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1",
 	})...).finish()
@@ -313,12 +315,14 @@ func TestAdvisoryRedirectToOtherSchemes(t *testing.T) {
 		seeds = append(seeds, site.URL(0, fmt.Sprintf("/moved/%d", i)), site.URL(0, fmt.Sprintf("/refresh/%d", i)))
 	}
 	out := filepath.Join(dir, "items.jsonl")
+	v.ready()
 	n := run(t, crawl(seeds, quick(t), []string{"-o", out, "-s", "SITEMAP=robots"})...).finish()
 	require.NotContains(t, readFile(t, out), "canary-4711")
 	require.Contains(t, n.err.String(), fmt.Sprintf("downloader/response_status_count/302: %d", len(targets)))
 	require.Contains(t, n.err.String(), fmt.Sprintf("httperror/response_ignored_count: %d", len(targets)+1), "one robots.txt is read for sitemaps")
 	require.Empty(t, opened)
 	for _, scheme := range []string{"file:///etc/passwd", "data:,x", "ftp://127.1.0.1/", "gopher://127.1.0.1/"} {
+		v.ready()
 		require.Equal(t, 2, run(t, crawl([]string{scheme}, quick(t))...).wait(), "as a seed: %s", scheme)
 	}
 }

@@ -90,6 +90,13 @@ func (v *visitors) to(t *testing.T, at, path string) []caller {
 	return found
 }
 
+// ready lets the handlers, which all begin with add, see what the test has written
+// up to here.
+func (v *visitors) ready() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+}
+
 func (v *visitors) all() []caller {
 	v.mu.Lock()
 	defer v.mu.Unlock()
