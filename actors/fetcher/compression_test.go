@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"orbweaver/actors/fetcher"
 	"orbweaver/core/crawl"
+	"orbweaver/internal/vectors"
 )
 
 // compressionCase is a case of policy.json whose kind begins with "compression_".
@@ -74,12 +73,7 @@ func (c *compressionCase) wire() string {
 // came: what was decoded is known to who reads them.
 func TestCompressionVectors(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "policy.json"))
-	require.NoError(t, err)
+	raw := vectors.Read(t, "policy.json")
 	var file struct{ Cases []json.RawMessage }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	slot := newSlot(t)

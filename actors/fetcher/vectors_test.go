@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"orbweaver/actors/fetcher"
 	"orbweaver/core/crawl"
+	"orbweaver/internal/vectors"
 )
 
 // wildAnswer is what a client made of a response in http_wild.json. A body of
@@ -111,12 +110,7 @@ func latin1(s string) string {
 // connection cut in its header is none, whatever curl says (docs/conformance.md).
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "http_wild.json"))
-	require.NoError(t, err)
+	raw := vectors.Read(t, "http_wild.json")
 	var file wildFile
 	require.NoError(t, json.Unmarshal(raw, &file))
 	require.NotEmpty(t, file.Cases)

@@ -4,13 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/charset"
+	"orbweaver/internal/vectors"
 )
 
 // vector is one case of charset.json.
@@ -27,12 +26,7 @@ type columns map[string]*string
 
 func readVectors(t *testing.T) []vector {
 	t.Helper()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "charset.json"))
-	require.NoError(t, err)
+	data := vectors.Read(t, "charset.json")
 	var file struct {
 		Header struct{ Count int }
 		Cases  []vector

@@ -2,8 +2,6 @@ package cookies_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +10,7 @@ import (
 
 	"orbweaver/core/cookies"
 	"orbweaver/core/weburl"
+	"orbweaver/internal/vectors"
 )
 
 // vector is one case of policy.json whose kind begins with "cookies_".
@@ -56,12 +55,7 @@ func (v *vector) hostOnly(i int) bool {
 
 func TestCookieVectors(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "policy.json"))
-	require.NoError(t, err)
+	raw := vectors.Read(t, "policy.json")
 	var file struct{ Cases []json.RawMessage }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	for _, c := range file.Cases {

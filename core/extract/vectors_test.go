@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"orbweaver/core/extract"
 	"orbweaver/core/spider"
 	"orbweaver/core/weburl"
+	"orbweaver/internal/vectors"
 )
 
 // linkAnswers are the columns of a case; absent ones are nil.
@@ -42,12 +41,7 @@ type linkCase struct {
 
 func readLinkCases(t *testing.T) []linkCase {
 	t.Helper()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "links.json"))
-	require.NoError(t, err)
+	data := vectors.Read(t, "links.json")
 	var file struct {
 		Header struct{ Count int }
 		Cases  []linkCase

@@ -3,8 +3,6 @@ package policy_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/policy"
+	testvectors "orbweaver/internal/vectors"
 )
 
 // vector is one case of policy.json; the file's header has the schema.
@@ -101,12 +100,7 @@ func (r vectorRequest) request(t *testing.T) *crawl.Request {
 
 func vectors(t *testing.T, kinds string) []vector {
 	t.Helper()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "policy.json"))
-	require.NoError(t, err)
+	raw := testvectors.Read(t, "policy.json")
 	var file struct{ Cases []json.RawMessage }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	var out []vector

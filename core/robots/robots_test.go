@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/robots"
+	"orbweaver/internal/vectors"
 )
 
 type answers struct {
@@ -32,12 +31,7 @@ type vector struct {
 
 func readVectors(t *testing.T) []vector {
 	t.Helper()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "robots.json"))
-	require.NoError(t, err)
+	data := vectors.Read(t, "robots.json")
 	var file struct {
 		Header struct{ Count int }
 		Cases  []vector

@@ -4,14 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/sitemap"
 	"orbweaver/core/weburl"
+	"orbweaver/internal/vectors"
 )
 
 type vector struct {
@@ -27,12 +26,7 @@ type vector struct {
 // readVectors decodes the cases, with the newest answers in Expect.
 func readVectors(t *testing.T) []vector {
 	t.Helper()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "sitemap.json"))
-	require.NoError(t, err)
+	data := vectors.Read(t, "sitemap.json")
 	var file struct {
 		Header struct{ Count int }
 		Cases  []vector

@@ -4,13 +4,13 @@ import (
 	"container/heap"
 	"encoding/json"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orbweaver/internal/vectors"
 )
 
 type vectorFile struct {
@@ -116,12 +116,7 @@ func (c *vectorCase) key(t *testing.T, rawURL, named string) string {
 
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "autothrottle.json"))
-	require.NoError(t, err)
+	raw := vectors.Read(t, "autothrottle.json")
 	var file vectorFile
 	require.NoError(t, json.Unmarshal(raw, &file))
 	require.NotEmpty(t, file.Cases)

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,17 +11,13 @@ import (
 
 	"orbweaver/core/crawl"
 	"orbweaver/core/weburl"
+	"orbweaver/internal/vectors"
 )
 
 // readVectors decodes the cases of one vector file.
 func readVectors[T any](t *testing.T, name string) []T {
 	t.Helper()
-	dir := os.Getenv("ORBWEAVER_VECTORS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "testdata", "vectors")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, name+".json"))
-	require.NoError(t, err)
+	data := vectors.Read(t, name+".json")
 	var file struct {
 		Header struct{ Count int }
 		Cases  []T

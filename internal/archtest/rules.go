@@ -68,6 +68,7 @@ func rules() map[string][]string {
 		"internal/archtest":  {},
 		"internal/redistest": {"core/...", "messages", "store/redisproc"},
 		"internal/webtest":   {"core/...", "messages"},
+		"internal/vectors":   {},
 
 		"internal/faultproxy": {},
 		"internal/leasecheck": {},
