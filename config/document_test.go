@@ -97,9 +97,9 @@ func TestExplain(t *testing.T) {
 		f := strings.Fields(line)
 		rows[f[0]] = f[1:]
 	}
-	require.Equal(t, []string{"redis://me:***@h:6379/1", "env", "ORBWEAVER_REDIS_URL"}, rows["REDIS_URL"])
-	require.Equal(t, []string{"0.25s", "-s", "DOWNLOAD_DELAY"}, rows["DOWNLOAD_DELAY"])
-	require.Equal(t, []string{"off", "-s", "ADMIN"}, rows["ADMIN"])
+	require.Equal(t, []string{"env", "ORBWEAVER_REDIS_URL", "redis://me:***@h:6379/1"}, rows["REDIS_URL"])
+	require.Equal(t, []string{"-s", "DOWNLOAD_DELAY", "0.25s"}, rows["DOWNLOAD_DELAY"])
+	require.Equal(t, []string{"-s", "ADMIN", "off"}, rows["ADMIN"])
 	require.Contains(t, text.String(), `{"Authorization": "***", "A": "<b>"}`)
 
 	var machine bytes.Buffer

@@ -12,13 +12,13 @@ import (
 // mask stands for a secret.
 const mask = "***"
 
-// Explain prints every setting with its value and where that came from, one a
-// line, secrets masked.
+// Explain prints every setting with where its value came from and the value, which
+// may be long, one a line, secrets masked.
 func Explain(w io.Writer, c *Config) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "NAME\tVALUE\tSOURCE") //nolint:errcheck // Flush tells
+	fmt.Fprintln(tab, "NAME\tSOURCE\tVALUE") //nolint:errcheck // Flush tells
 	for _, s := range registry(c) {
-		fmt.Fprintf(tab, "%s\t%s\t%s\n", s.Name, s.shown(), c.Source(s.Name)) //nolint:errcheck // Flush tells
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", s.Name, c.Source(s.Name), s.shown()) //nolint:errcheck // Flush tells
 	}
 	if err := tab.Flush(); err != nil {
 		return fmt.Errorf("config: print settings: %w", err)
