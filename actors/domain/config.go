@@ -25,6 +25,7 @@ type Config struct {
 	TTL           time.Duration // of slot leases (SLOT_TTL); default 8 s
 	Renew         time.Duration // a held slot is renewed this often (SLOT_RENEW); default 2 s
 	Slack         time.Duration // spare time stored with next_at; default 500 ms
+	Exclusive     bool          // a slot that an earlier process held is taken over at once, not when its lease is over
 	RobotsObey    bool          // ROBOTSTXT_OBEY
 	RobotsAgent   string        // product token for robots.txt (ROBOTSTXT_USER_AGENT); required with RobotsObey
 	RobotsMaxAge  time.Duration // a robots.txt is used for so long at most (ROBOTSTXT_CACHE_MAX, RFC 9309 §2.4); default 24 h

@@ -2,12 +2,14 @@ package domain
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"orbweaver/core/crawl"
+	"orbweaver/core/rqueue"
 	"orbweaver/core/throttle"
 	"orbweaver/messages"
 )
@@ -146,11 +148,62 @@ func TestRetryAfterHoldsTheSlot(t *testing.T) {
 		s := w.snapshot("a.test")
 		require.Equal(t, throttle.ReasonRetryAfter, s.Reason)
 		require.InDelta(t, 4, s.NextIn.Seconds(), 0.1)
-		require.InDelta(t, 4, w.store.peek("a.test").state.HoldIn.Seconds(), 0.1, "a successor would know at once")
+		require.Zero(t, w.store.count((*rqueue.Renew)(nil)), "nobody can have the slot before the hold is over")
 		w.allDone()
 		require.Equal(t, []string{"0", "1", "2", "3", "1"}, w.site.paths())
 		require.Equal(t, 5100*time.Millisecond, w.site.seenSince(w.start)[2])
 	})
+}
+
+// A hold that a successor could come into is stored at once: one that outlasts the
+// lease, and any where the next process does not wait for the lease's end.
+func TestHoldIsStoredForASuccessor(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		exclusive bool
+		seconds   int
+	}{{"outlasts the lease", false, 12}, {"taken over at once", true, 4}} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := exact(time.Second, 2)
+			cfg.Exclusive = c.exclusive
+			inBubble(t, cfg, func(w *world) {
+				w.site.behave = func(_ string, n int) answer {
+					if n == 0 {
+						return answer{latency: 100 * time.Millisecond, status: 503, retryAfter: strconv.Itoa(c.seconds)}
+					}
+					return answer{latency: 100 * time.Millisecond, status: 200}
+				}
+				w.seed(newCrawl(), "a.test", 2)
+				w.until("it is held", func() bool { return len(w.pages()) == 1 })
+				require.InDelta(t, c.seconds, w.store.peek("a.test").state.HoldIn.Seconds(), 0.1)
+			})
+		})
+	}
+}
+
+// A hold that is not stored outlives a panic of its domain, and of `domains`.
+func TestHoldOutlivesAPanic(t *testing.T) {
+	for name, panics := range map[string]func(w *world){
+		"domain":  func(w *world) { w.panics("a.test") },
+		"domains": func(w *world) { w.sys.Root.Send(w.domains, (*messages.Settled)(nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, exact(0, 1), func(w *world) {
+				w.site.behave = func(_ string, n int) answer {
+					if n == 0 {
+						return answer{latency: 100 * time.Millisecond, status: 503, retryAfter: "4"}
+					}
+					return answer{latency: 100 * time.Millisecond, status: 200}
+				}
+				w.sys.Root.Send(w.scheduler, startPoll{100 * time.Millisecond})
+				w.seed(newCrawl(), "a.test", 2)
+				w.until("it is held", func() bool { return len(w.pages()) == 1 })
+				panics(w)
+				w.until("both are fetched", func() bool { return len(w.pages()) == 2 })
+				require.GreaterOrEqual(t, w.site.seenSince(w.start)[1], 4100*time.Millisecond)
+			})
+		})
+	}
 }
 
 func TestRefusedConnectionsBackOff(t *testing.T) {

@@ -46,20 +46,18 @@ type Domain struct {
 	storedNext time.Time // local; the stored next_at is not before it
 	store      uint64    // the store's changes when storedNext was written
 
-	asked     asked         // the acquire or reserve under way
-	slowness  time.Duration // how long the last reserve took
-	holdUntil time.Time     // the longest hold so far
-	unsaved   bool          // it is not stored: a successor would not know
-	touched   time.Time     // when the lease was last extended
-	throttle  *throttle.Slot
-	conns     messages.Conns
+	asked    asked         // the acquire or reserve under way
+	slowness time.Duration // how long the last reserve took
+	unsaved  bool          // a hold is not stored, and a successor would come before it ends
+	touched  time.Time     // when the lease was last extended
+	throttle *throttle.Slot
+	conns    messages.Conns
 
-	works   []*work // crawls with something here, in the order of their turns
-	worked  bool    // there was one
-	robots  map[string]*robotsFile
-	flights map[crawl.ID]*flight // at fetchers; handed on to the next incarnation
-	errands *[]*errand           // not answered; handed on likewise
-	idle    []*actor.PID         // fetchers without work
+	works  []*work // crawls with something here, in the order of their turns
+	worked bool    // there was one
+	robots map[string]*robotsFile
+	*kept
+	idle    []*actor.PID // fetchers without work
 	spawned int
 
 	// The steps on the frontier that were asked for and not answered; nil: none.
@@ -89,6 +87,12 @@ type Domain struct {
 	lastError   string
 	lastLatency time.Duration
 	fetched     int64
+}
+
+// kept is what an incarnation that panicked leaves to the next.
+type kept struct {
+	flights map[crawl.ID]*flight // at fetchers, whichever incarnation sent them
+	errands []*errand            // asked of the domain and not answered
 }
 
 // asked is when a step was asked for, and the store's changes then.
@@ -124,14 +128,13 @@ type flight struct {
 	stray  bool // begun by an incarnation that panicked: its fetcher is gone
 }
 
-// newDomain makes the actor of a slot with work of the given crawls. flights is
-// what an earlier incarnation had at fetchers, errands what is asked of it.
-func newDomain(slot string, crawls []*rqueue.Crawl, flights map[crawl.ID]*flight, errands *[]*errand, cfg Config, deps Deps) *Domain {
+// newDomain makes the actor of a slot with work of the given crawls.
+func newDomain(slot string, crawls []*rqueue.Crawl, kept *kept, cfg Config, deps Deps) *Domain {
 	d := &Domain{
-		slot: slot, cfg: cfg, deps: deps,
-		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{}, flights: flights, errands: errands,
+		slot: slot, cfg: cfg, deps: deps, kept: kept,
+		throttle: throttle.New(cfg.Throttle, nil), robots: map[string]*robotsFile{},
 	}
-	for _, f := range flights {
+	for _, f := range kept.flights {
 		f.stray = true
 	}
 	for _, c := range crawls {
@@ -363,15 +366,27 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 			"latency_ms": o.Latency.Milliseconds(), "bytes": o.Bytes, "status": o.Status,
 		}).Info("autothrottle")
 	}
-	if until := d.throttle.Held(); until.After(now.Add(d.cfg.Slack)) && until.After(d.holdUntil) {
-		d.holdUntil, d.unsaved = until, true
-	}
+	d.noteHold(now)
 	if o.Cause == crawl.CauseCancelled || o.Stale {
 		return
 	}
 	d.lastStatus, d.lastLatency = o.Status, o.Latency
 	if o.Cause != crawl.CauseNone {
 		d.lastError = string(o.Cause) + ": " + o.Err
+	}
+}
+
+// noteHold keeps a new hold for the next incarnation, and has it stored at once when the
+// slot's next owner could come before it ends: nobody comes while the lease lasts, unless
+// leases of an earlier process are taken over.
+func (d *Domain) noteHold(now time.Time) {
+	until := d.throttle.Held()
+	if !until.After(now.Add(d.cfg.Slack)) {
+		return
+	}
+	_, why := d.throttle.LowestNext(now)
+	if d.deps.Table.hold(now, d.slot, until, why) {
+		d.unsaved = d.unsaved || d.cfg.Exclusive || until.After(d.deadline)
 	}
 }
 

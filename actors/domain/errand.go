@@ -116,21 +116,21 @@ func (d *Domain) busyElsewhere() bool {
 
 // onErrand takes an errand of another host's domain.
 func (d *Domain) onErrand(ctx actor.Context, msg *errand) {
-	*d.errands = append(*d.errands, msg)
+	d.errands = append(d.errands, msg)
 	d.step(ctx)
 }
 
 // refuseErrands ends the errands that cannot be done: all of them with why, else
 // those whose time is over before the slot's next start.
 func (d *Domain) refuseErrands(ctx actor.Context, now time.Time, why string) {
-	if len(*d.errands) == 0 {
+	if len(d.errands) == 0 {
 		return
 	}
 	start := now
 	if d.phase == holding {
 		start, _ = d.throttle.LowestNext(now)
 	}
-	*d.errands = slices.DeleteFunc(*d.errands, func(e *errand) bool {
+	d.errands = slices.DeleteFunc(d.errands, func(e *errand) bool {
 		switch {
 		case why != "":
 			d.answer(ctx, &errandDone{errand: e, refused: why})
@@ -175,7 +175,7 @@ func (d *Domain) onCleared(ctx actor.Context, now time.Time, op *rqueue.ParkedGe
 		d.cleared, d.clearedAt = op.Crawl, now
 	default:
 		d.cleared = nil
-		*d.errands = slices.DeleteFunc(*d.errands, func(e *errand) bool {
+		d.errands = slices.DeleteFunc(d.errands, func(e *errand) bool {
 			if e.crawl != op.Crawl || d.fetching(e.url) {
 				return false
 			}
@@ -189,7 +189,7 @@ func (d *Domain) answer(ctx actor.Context, done *errandDone) { ctx.Send(ctx.Pare
 
 // errandFlight is the flight of the oldest errand that is not under way, or nil.
 func (d *Domain) errandFlight() *flight {
-	for _, e := range *d.errands {
+	for _, e := range d.errands {
 		if !d.fetching(e.url) {
 			return &flight{errand: e, lease: rqueue.Leased{Host: d.slot, Request: &crawl.Request{ID: crawl.NewID("robots", e.url), URL: e.url, Meta: e.meta}}}
 		}
@@ -209,7 +209,7 @@ func (d *Domain) answerErrands(ctx actor.Context, now time.Time, f *flight, o me
 		return // it is tried again while there is time
 	}
 	url := f.lease.Request.URL
-	*d.errands = slices.DeleteFunc(*d.errands, func(e *errand) bool {
+	d.errands = slices.DeleteFunc(d.errands, func(e *errand) bool {
 		if e.url != url {
 			return false
 		}

@@ -31,7 +31,7 @@ func (d *Domain) wantSlot(ctx actor.Context, now time.Time) {
 	if d.acquire != nil {
 		return
 	}
-	if d.draining || len(d.works) == 0 && len(*d.errands) == 0 {
+	if d.draining || len(d.works) == 0 && len(d.errands) == 0 {
 		if len(d.flights) == 0 {
 			d.phase = releasing
 			ctx.Send(ctx.Parent(), &passivate{d.slot})
@@ -84,6 +84,9 @@ func (d *Domain) onAcquired(ctx actor.Context, now time.Time, op *rqueue.Acquire
 func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
 	if d.fetched == 0 {
 		d.throttle.Restore(now, d.throttleState(st))
+		if h, ok := d.deps.Table.held(now, d.slot); ok { // an earlier incarnation was told
+			d.throttle.Hold(h.until, h.why)
+		}
 	} else {
 		if st.NextIn > 0 {
 			d.throttle.Hold(now.Add(st.NextIn), throttle.ReasonDelay)
@@ -316,7 +319,7 @@ func (d *Domain) mine() bool {
 const strangerFor = 4
 
 // keepSlot renews the lease when no other step has done so lately, and at once
-// when the site said to stay away. Never after the deadline: step has seen to that.
+// when a hold must not wait for that (noteHold). Never after the deadline: step has seen to that.
 func (d *Domain) keepSlot(ctx actor.Context, now time.Time) {
 	if d.renew != nil || d.lease != nil || !d.unsaved && now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
 		return
@@ -387,11 +390,11 @@ func (d *Domain) restOrGiveUp(ctx actor.Context, now time.Time) {
 		return
 	}
 	start, why := d.throttle.LowestNext(now)
-	if start.Sub(now) > d.cfg.TTL && !d.emptiesParked(now) && len(*d.errands) == 0 && !d.busyElsewhere() {
+	if start.Sub(now) > d.cfg.TTL && !d.emptiesParked(now) && len(d.errands) == 0 && !d.busyElsewhere() {
 		d.giveUp(ctx, now)
 		return
 	}
-	if len(*d.errands) > 0 {
+	if len(d.errands) > 0 {
 		d.idleFrom = time.Time{}
 		return
 	}
@@ -471,6 +474,7 @@ func (d *Domain) onReleased(ctx actor.Context, now time.Time, op *rqueue.Release
 			ctx.Send(ctx.Parent(), &messages.Wake{Refs: []rqueue.HostRef{{Crawl: w.crawl, Host: d.slot}}, Released: true})
 		}
 	}
+	d.deps.Table.unhold(d.slot)
 	ctx.Stop(ctx.Self())
 	return true
 }

@@ -293,7 +293,7 @@ func (d *Domain) arm(ctx actor.Context, now time.Time) {
 		}
 	}
 	earlier(d.retryAt)
-	for _, e := range *d.errands {
+	for _, e := range d.errands {
 		earlier(e.until)
 	}
 	if d.phase == holding {

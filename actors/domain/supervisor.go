@@ -57,10 +57,7 @@ type child struct {
 	pending  []*rqueue.Crawl // woken while leaving
 	late     []*errand       // came while leaving
 
-	// flights are at the domain's fetchers, whichever incarnation sent them.
-	// Confined to the domain; the supervisor's once that has stopped.
-	flights map[crawl.ID]*flight
-	errands []*errand // asked of the domain and not answered; likewise
+	kept // confined to the domain; the supervisor's once that has stopped
 
 	// crawls that were woken: what a restarted domain starts with. Each slice is
 	// never changed once it is stored.
@@ -238,9 +235,9 @@ func (s *Supervisor) onMoved(ctx actor.Context) {
 }
 
 func (s *Supervisor) spawn(ctx actor.Context, host string, crawls []*rqueue.Crawl, errands []*errand) {
-	c := &child{flights: map[crawl.ID]*flight{}, errands: errands}
+	c := &child{kept: kept{flights: map[crawl.ID]*flight{}, errands: errands}}
 	c.crawls.Store(&crawls)
-	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(host, c.known(), c.flights, &c.errands, s.cfg, s.deps) },
+	props := actor.PropsFromProducer(func() actor.Actor { return newDomain(host, c.known(), &c.kept, s.cfg, s.deps) },
 		actor.WithMailbox(func() actor.Mailbox {
 			c.mailbox = actor.UnboundedLockfree()()
 			return c.mailbox

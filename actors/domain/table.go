@@ -1,9 +1,11 @@
 package domain
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -24,6 +26,7 @@ type Table struct {
 	waiting []*actor.PID                      // guarded by mu; domains that found no credit, oldest first
 	queued  map[string]bool                   // guarded by mu; their ids
 	limits  map[*rqueue.Crawl]*pageLimit      // guarded by mu; crawls with CLOSESPIDER_PAGECOUNT
+	holds   map[string]held                   // guarded by mu; what sites asked for that may not be stored, by slot
 	live    atomic.Int64                      // domains
 	waits   map[throttle.Reason]*atomic.Int64 // fixed keys; domains waiting, by reason
 }
@@ -33,6 +36,12 @@ type Table struct {
 type inHand struct {
 	crawl *rqueue.Crawl
 	times int
+}
+
+// held is a hold of a slot.
+type held struct {
+	until time.Time
+	why   throttle.Reason
 }
 
 // Reasons to wait that are the node's own.
@@ -57,7 +66,7 @@ const (
 // NewTable gives a table with so many credits (CONCURRENT_REQUESTS).
 func NewTable(credits int) *Table {
 	t := &Table{
-		total: credits, credits: credits, slots: map[string]map[crawl.ID]inHand{}, queued: map[string]bool{},
+		total: credits, credits: credits, slots: map[string]map[crawl.ID]inHand{}, queued: map[string]bool{}, holds: map[string]held{},
 		limits: map[*rqueue.Crawl]*pageLimit{}, waits: map[throttle.Reason]*atomic.Int64{},
 	}
 	for _, r := range append(throttle.Reasons(), ReasonCredits, ReasonPageLimit) {
@@ -192,7 +201,40 @@ func (t *Table) Leave(pid *actor.PID) *actor.PID {
 	return t.nextLocked()
 }
 
-// reset empties the table; page limits stay.
+// spareHolds is how many holds beyond two a live domain there may be before those that
+// are over are looked for: of slots that were lost, not released.
+const spareHolds = 1000
+
+// hold notes a slot's hold; false: it is no longer than the one known.
+func (t *Table) hold(now time.Time, slot string, until time.Time, why throttle.Reason) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !until.After(t.holds[slot].until) {
+		return false
+	}
+	if len(t.holds) > 2*t.Live()+spareHolds {
+		maps.DeleteFunc(t.holds, func(_ string, h held) bool { return !h.until.After(now) })
+	}
+	t.holds[slot] = held{until, why}
+	return true
+}
+
+// held gives a slot's hold; false: none, or it is over.
+func (t *Table) held(now time.Time, slot string) (held, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.holds[slot]
+	return h, h.until.After(now)
+}
+
+// unhold forgets a slot's hold: it is stored.
+func (t *Table) unhold(slot string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.holds, slot)
+}
+
+// reset empties the table; page limits and holds stay.
 func (t *Table) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

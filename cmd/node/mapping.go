@@ -56,10 +56,10 @@ func throttleConfig(cfg *config.Config) throttle.Config {
 	return c
 }
 
-func domainConfig(cfg *config.Config) domain.Config {
+func domainConfig(cfg *config.Config, exclusive bool) domain.Config {
 	s := cfg.Scheduler
 	return domain.Config{
-		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew,
+		MaxDomains: s.MaxDomains, Idle: s.DomainIdle, LeaseBatch: s.LeaseBatch, TTL: s.SlotTTL, Renew: s.SlotRenew, Exclusive: exclusive,
 		RobotsObey: cfg.Robots.Obey, RobotsAgent: robotsAgent(cfg), RobotsMaxAge: cfg.Robots.CacheMax, RobotsMinAge: cfg.Robots.CacheMin,
 		Throttle: throttleConfig(cfg), Debug: cfg.Throttle.Debug, CookiesDebug: cfg.Fetch.CookiesDebug, Wall: clockHook(os.Environ()),
 	}.WithDefaults()

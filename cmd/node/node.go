@@ -120,7 +120,7 @@ func (n *Node) startActors() error {
 	root := n.system.Root
 	strategy := supervise.NewStrategy(n.log, n.registry.Failed)
 	domainsPID := n.system.NewLocalPID(messages.DomainsName)
-	domainCfg := domainConfig(n.cfg)
+	domainCfg := domainConfig(n.cfg, n.store.Embedded())
 	if err := domainCfg.Validate(); err != nil {
 		return usage(err)
 	}
