@@ -24,7 +24,7 @@ import (
 
 // Config is the scheduler's settings.
 type Config struct {
-	Linger    time.Duration // steps are gathered so long; default 5 ms
+	Linger    time.Duration // steps are gathered so long; default 500 µs
 	BatchMax  int           // most steps in one pipeline; default 128
 	Pipelines int           // pipelines on their way at once; default 2
 	Poll      time.Duration // the due index and the seeds are read this often; default 250 ms
@@ -41,7 +41,7 @@ type Config struct {
 
 // WithDefaults fills zero fields.
 func (c Config) WithDefaults() Config {
-	c.Linger = cmp.Or(c.Linger, 5*time.Millisecond)
+	c.Linger = cmp.Or(c.Linger, 500*time.Microsecond)
 	c.BatchMax = cmp.Or(c.BatchMax, 128)
 	c.Pipelines = cmp.Or(c.Pipelines, 2)
 	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
