@@ -196,9 +196,12 @@ func TestHoldOutlivesAPanic(t *testing.T) {
 					return answer{latency: 100 * time.Millisecond, status: 200}
 				}
 				w.sys.Root.Send(w.scheduler, startPoll{100 * time.Millisecond})
-				w.seed(newCrawl(), "a.test", 2)
+				c := newCrawl()
+				w.seed(c, "a.test", 2)
 				w.until("it is held", func() bool { return len(w.pages()) == 1 })
 				panics(w)
+				w.pass(time.Second)
+				w.wake(c, "a.test") // a link to it was found: nothing waits for the index
 				w.until("both are fetched", func() bool { return len(w.pages()) == 2 })
 				require.GreaterOrEqual(t, w.site.seenSince(w.start)[1], 4100*time.Millisecond)
 			})

@@ -376,9 +376,8 @@ func (d *Domain) learn(now time.Time, f *flight, o messages.Outcome) {
 	}
 }
 
-// noteHold keeps a new hold for the next incarnation, and has it stored at once when the
-// slot's next owner could come before it ends: nobody comes while the lease lasts, unless
-// leases of an earlier process are taken over.
+// noteHold keeps a new hold for the next incarnation, and has it stored at once when that
+// must not wait.
 func (d *Domain) noteHold(now time.Time) {
 	until := d.throttle.Held()
 	if !until.After(now.Add(d.cfg.Slack)) {
@@ -386,9 +385,13 @@ func (d *Domain) noteHold(now time.Time) {
 	}
 	_, why := d.throttle.LowestNext(now)
 	if d.deps.Table.hold(now, d.slot, until, why) {
-		d.unsaved = d.unsaved || d.cfg.Exclusive || until.After(d.deadline)
+		d.unsaved = d.unsaved || d.exposed(until)
 	}
 }
+
+// exposed reports whether the slot's next owner could come before a hold ends: nobody comes
+// while the lease lasts, unless leases of an earlier process are taken over.
+func (d *Domain) exposed(hold time.Time) bool { return d.cfg.Exclusive || hold.After(d.deadline) }
 
 func (d *Domain) putCredit(ctx actor.Context, id crawl.ID) {
 	if pid := d.deps.Table.Put(d.slot, id, false); pid != nil {

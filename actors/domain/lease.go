@@ -86,6 +86,7 @@ func (d *Domain) restore(now time.Time, st rqueue.SlotState) {
 		d.throttle.Restore(now, d.throttleState(st))
 		if h, ok := d.deps.Table.held(now, d.slot); ok { // an earlier incarnation was told
 			d.throttle.Hold(h.until, h.why)
+			d.unsaved = d.exposed(h.until) // it may have panicked before that was stored
 		}
 	} else {
 		if st.NextIn > 0 {
@@ -319,7 +320,7 @@ func (d *Domain) mine() bool {
 const strangerFor = 4
 
 // keepSlot renews the lease when no other step has done so lately, and at once
-// when a hold must not wait for that (noteHold). Never after the deadline: step has seen to that.
+// when a hold must not wait for that (exposed). Never after the deadline: step has seen to that.
 func (d *Domain) keepSlot(ctx actor.Context, now time.Time) {
 	if d.renew != nil || d.lease != nil || !d.unsaved && now.Sub(d.touched) < d.cfg.Renew || d.retryAt.After(now) {
 		return
