@@ -53,6 +53,7 @@ test-quick: needs
 
 race: needs ## all tests under the race detector, multi-process ones included
 	$(GO) test -race -timeout $(TIMEOUT) $(PACKAGES)
+	$(GO) test ./core/sockio # the race detector has other calls there
 	$(GO) test -race -count=1 -timeout $(TIMEOUT) -p 1 ./e2e/...
 
 chaos: needs ## a long run of a cluster through faults, as root with namespaces: CHAOS='-netns -seed 7'

@@ -140,18 +140,19 @@ func (t *target) newClient(cfg Config) redis.UniversalClient {
 	if !t.cluster && t.master == "" {
 		return redis.NewClient(&o)
 	}
+	o.TLSConfig = clusterTLS(o.TLSConfig)
 	u := &redis.UniversalOptions{
 		Addrs: slices.Clone(t.addrs), MasterName: t.master, IsClusterMode: t.cluster,
 		SentinelUsername: t.sentinelUser, SentinelPassword: t.sentinelPassword,
 		Username: o.Username, Password: o.Password, DB: o.DB, ClientName: o.ClientName,
-		Protocol: o.Protocol, MaxRetries: o.MaxRetries, DialerRetries: o.DialerRetries,
+		Dialer: dialer(&o), Protocol: o.Protocol, MaxRetries: o.MaxRetries, DialerRetries: o.DialerRetries,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		ContextTimeoutEnabled: o.ContextTimeoutEnabled, PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout,
 		PipelinePoolSize: o.PipelinePoolSize, ReadBufferSize: o.ReadBufferSize, WriteBufferSize: o.WriteBufferSize,
 		MinIdleConns: o.MinIdleConns, MaxIdleConns: o.MaxIdleConns, MaxActiveConns: o.MaxActiveConns,
 		ConnMaxIdleTime: o.ConnMaxIdleTime, ConnMaxLifetime: o.ConnMaxLifetime,
 		DisableIdentity: o.DisableIdentity, MaintNotificationsConfig: o.MaintNotificationsConfig,
-		TLSConfig: clusterTLS(o.TLSConfig),
+		TLSConfig: o.TLSConfig,
 	}
 	if t.cluster {
 		return redis.NewClusterClient(u.Cluster())
@@ -195,6 +196,7 @@ func (c Config) apply(o *redis.Options) {
 	if o.PoolSize == 0 {
 		o.PoolSize = c.PoolSize
 	}
+	o.Dialer = dialer(o)
 }
 
 // bufferBytes is a connection's read and write buffer: a batch of enqueues fits.

@@ -7,8 +7,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"orbweaver/core/sockio"
 )
 
 var (
@@ -46,10 +47,9 @@ type conn struct {
 	authority string
 	via       string // the proxy's key; "" for none
 
-	stream  net.Conn        // TCP, or TLS over it, to the site or to a proxy
-	secured bool            // there is TLS in stream
-	raw     syscall.RawConn // the TCP connection's; nil when it has none
-	probe   probe
+	stream  net.Conn     // TCP, or TLS over it, to the site or to a proxy
+	secured bool         // there is TLS in stream
+	sock    *sockio.Conn // the TCP connection; nil when it is none
 
 	permit  Permit
 	read    int64  // bytes of this exchange read so far
@@ -121,6 +121,18 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		c.fail(err)
 		return n, err
+	}
+}
+
+// quiet reports whether a kept connection is as it was left: open, with nothing
+// to read. A server that closed it, or sent what nobody asked for, is found
+// before a request is wasted on it.
+func (c *conn) quiet() bool { return c.sock == nil || c.sock.Quiet() }
+
+// awaitReadable waits, holding no buffer, until a read will not block.
+func (c *conn) awaitReadable() {
+	if c.sock != nil && !c.secured { // TLS may have the bytes already
+		c.sock.AwaitReadable()
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"syscall"
 	"time"
 
 	"orbweaver/core/netguard"
+	"orbweaver/core/sockio"
 )
 
 // fallbackDelay is the head start of the first address family over the other
@@ -78,9 +78,7 @@ func (c *Client) dial(ctx context.Context, cn *conn, guard *netguard.Policy, add
 	if !cn.adopt(tcp) {
 		return context.Canceled
 	}
-	if sc, ok := tcp.(syscall.Conn); ok {
-		cn.raw, _ = sc.SyscallConn() // without it a closed connection is found later
-	}
+	cn.sock, _ = tcp.(*sockio.Conn)
 	return nil
 }
 
@@ -251,5 +249,9 @@ func (d dialer) one(ctx context.Context, addr netip.AddrPort, share int) (net.Co
 	if deadline, ok := ctx.Deadline(); ok && share > 1 {
 		nd.Timeout = max(time.Until(deadline)/time.Duration(share), time.Millisecond)
 	}
-	return nd.DialContext(ctx, "tcp", addr.String())
+	conn, err := nd.DialContext(ctx, "tcp", addr.String())
+	if err != nil {
+		return nil, err
+	}
+	return sockio.Wrap(conn), nil
 }
