@@ -36,6 +36,9 @@ func rules() map[string][]string {
 		"core/httpcache": {"core/crawl"},
 		"core/sitemap":   {"core/crawl", "core/weburl"},
 
+		// Sockets, for whoever dials.
+		"core/sockio": {},
+
 		// What crosses a border: local messages carry core values.
 		"messages": {"core/..."},
 
@@ -48,7 +51,7 @@ func rules() map[string][]string {
 
 		// Adapters.
 		"config":          {"core/...", "actors/..."},
-		"store":           {"store/redisproc"},
+		"store":           {"store/redisproc", "core/sockio"},
 		"store/redisproc": {},
 		"resolver":        {},
 		"cluster":         {"core/placement"},
